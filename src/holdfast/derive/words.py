@@ -1,0 +1,51 @@
+"""Derived work: put waiting documents into the word index."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from holdfast.recall.blocks import pack_documents, pack_postings
+from holdfast.recall.pool import words_stage
+from holdfast.recall.words import term_counts
+from holdfast.settings import IndexSettings
+from holdfast.store.protocol import BLOCK, Changes, Document, Move, Space, Store
+
+__all__ = ["index_words"]
+
+
+def index_words(store: Store, namespace: str, space: Space, settings: IndexSettings) -> int:
+    """Index one batch, if enough is waiting; how many documents were indexed.
+
+    A short tail stays out on purpose: search reads it as it is, and writing blocks for every turn would cost more.
+    """
+    stage = words_stage(space)
+    with store.snapshot(namespace) as view:
+        done = view.cursor(stage)
+        documents = view.documents(space, done, settings.batch)
+    heavy = sum(len(document.text) for document in documents) > settings.tail_chars
+    if not documents or (len(documents) < settings.tail and not heavy):
+        return 0
+    changes = index_changes(space, documents, settings.max_chars)
+    moved = store.advance(namespace, [Move(stage, done, documents[-1].num)], changes)
+    return len(documents) if moved else 0
+
+
+def index_changes(space: Space, documents: Sequence[Document], max_chars: int) -> Changes:
+    """The postings and document rows of a batch."""
+    postings: dict[tuple[str, int], list[tuple[int, int]]] = defaultdict(list)
+    rows: dict[int, list[tuple[Document, int]]] = defaultdict(list)
+    for document in documents:
+        block, offset = divmod(document.num, BLOCK)
+        counts = term_counts(document.text[:max_chars])
+        rows[block].append((document, counts.total()))
+        for term, count in counts.items():
+            postings[term, block].append((offset, count))
+    return Changes(
+        # In the order of the key, so that neighbouring pages are written once.
+        postings=[(space, term, block, pack_postings(postings[term, block])) for term, block in sorted(postings)],
+        documents=[
+            (space, block, pack_documents([document for document, _ in part], [length for _, length in part]))
+            for block, part in rows.items()
+        ],
+    )

@@ -1,0 +1,150 @@
+"""The worker that follows the log: it keeps the views of one namespace up to date, off the caller's path.
+
+Any number of processes may run one. A claim keeps them from doing the same work at once, and a cursor that moves only
+from where it was found keeps work from counting twice, even if the claim should fail. Progress is durable: after a
+crash the next worker goes on where the cursor stands.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+
+from holdfast.derive.vectors import embed_documents
+from holdfast.derive.words import index_words
+from holdfast.errors import Closed, FlushTimeout, HoldfastError, ModelError, ModelUnavailable
+from holdfast.models.embedder import Embedder
+from holdfast.recall.semantic import vectors_stage
+from holdfast.settings import IndexSettings
+from holdfast.store.protocol import Space, Store
+
+__all__ = ["Progress", "Worker"]
+
+Progress = Callable[[int, int], None]
+"""Called with (done, total)."""
+
+_log = logging.getLogger("holdfast.derive")
+_WAIT_FOR_OTHERS_S = 0.01
+_LOOK_S = 0.05  # how often a flush looks again when nobody tells it of progress (another process may be at work)
+_RETRY_S = 1.0  # after a failing model; its breaker decides whether it is asked at all
+
+
+class Worker:
+    def __init__(self, store: Store, namespace: str, embedder: Embedder | None, settings: IndexSettings) -> None:
+        self._store = store
+        self._namespace = namespace
+        self._embedder = embedder
+        self._settings = settings
+        self._wake = threading.Event()
+        self._stop = threading.Event()
+        self._moved = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._gate = threading.Lock()
+        self.degraded: str | None = None
+        """What keeps the work from going on; None when nothing does."""
+
+    # --- in the background
+
+    def wake(self) -> None:
+        """There may be work. Starts the thread at the first call."""
+        self._wake.set()
+        if self._thread is None:
+            with self._gate:
+                if self._thread is None and not self._stop.is_set():
+                    self._thread = threading.Thread(target=self._run, name="holdfast-worker", daemon=True)
+                    self._thread.start()
+
+    def close(self) -> None:
+        """Finish the batch in hand and stop. What is left is done by whoever opens the store next."""
+        self._stop.set()
+        self._wake.set()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join()
+
+    def _run(self) -> None:
+        pause: float | None = None
+        while True:
+            self._wake.wait(pause)
+            self._wake.clear()
+            if self._stop.is_set():
+                return
+            try:
+                self.degraded, pause = None, None
+                while not self._stop.is_set() and self._step():
+                    pass
+            except ModelError as error:
+                self.degraded, pause = f"turns are kept and found by words, not yet by meaning: {error}", _RETRY_S
+                _log.warning("%s: %s", self._namespace, self.degraded)
+            except Closed:
+                return
+            except HoldfastError as error:
+                self.degraded, pause = f"derived work waits: {error}", _RETRY_S
+                _log.warning("%s: %s", self._namespace, self.degraded)
+            with self._moved:
+                self._moved.notify_all()
+
+    # --- the work itself
+
+    def _step(self) -> bool:
+        """One batch of each view; whether anything was done."""
+        with self._store.claim(self._namespace) as mine:
+            if not mine:
+                return self._wait_for_other()
+            done = 0
+            for space in Space:
+                done += index_words(self._store, self._namespace, space, self._settings)
+            if self._embedder is not None:
+                for space in Space:
+                    done += embed_documents(self._store, self._namespace, space, self._embedder, self._settings)
+        with self._moved:
+            self._moved.notify_all()
+        return done > 0
+
+    def _wait_for_other(self) -> bool:
+        """Another worker is at it: look again soon, while there is anything left to do."""
+        if self.behind() == 0:
+            return False
+        self._stop.wait(_WAIT_FOR_OTHERS_S)
+        return True
+
+    def behind(self) -> int:
+        """How many lines of the log the slowest view has yet to read."""
+        if self._embedder is None:
+            return 0
+        fingerprint = self._embedder.profile.fingerprint
+        left = 0
+        with self._store.snapshot(self._namespace) as view:
+            for space in Space:
+                done = view.cursor(vectors_stage(space, fingerprint))
+                if view.documents(space, done, 1):  # the log may end in acts, which have nothing to embed
+                    left += view.end(space) - done
+        return left
+
+    def flush(self, timeout: float | None, progress: Progress | None = None) -> None:
+        """Wait until the views have caught up with the log.
+
+        Without a time-out it waits as long as work goes on, and raises the model's error when the model fails.
+        """
+        deadline = None if timeout is None else time.monotonic() + timeout
+        self.degraded = None
+        total = left = self.behind()
+        while left:
+            if progress is not None:
+                progress(total - left, total)
+            if deadline is None and self.degraded:
+                raise ModelUnavailable(self.degraded)
+            if deadline is not None and time.monotonic() >= deadline:
+                raise FlushTimeout(
+                    f"{left} lines of the log are not derived yet after {timeout} s"
+                    + (f" ({self.degraded})" if self.degraded else "")
+                    + "; nothing is lost, the work goes on"
+                )
+            self.wake()
+            with self._moved:
+                self._moved.wait(_LOOK_S if deadline is None else max(0.0, min(_LOOK_S, deadline - time.monotonic())))
+            left = self.behind()
+            total = max(total, left)
+        if progress is not None and total:
+            progress(total, total)

@@ -1,0 +1,182 @@
+"""The door of the log: what a caller hands over becomes a NewTurn, or an error that says why not."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from datetime import datetime
+
+from holdfast.errors import BadMessage, BadText
+from holdfast.log.names import check_name
+from holdfast.model import Metadata, NewTurn, Origin, Role
+from holdfast.moments import Moment, read_moment
+from holdfast.settings import LogSettings
+
+__all__ = ["check_text", "read_message", "read_turn"]
+
+_ORIGIN_OF_ROLE = {
+    Role.USER: Origin.USER,
+    Role.ASSISTANT: Origin.ASSISTANT,
+    Role.SYSTEM: Origin.SYSTEM,
+    Role.TOOL: Origin.TOOL,
+}
+# Roles as other chat APIs call them.
+_ROLE_ALIASES = {"human": Role.USER, "ai": Role.ASSISTANT, "developer": Role.SYSTEM, "function": Role.TOOL}
+_FIELDS = {"role", "content", "at", "key", "origin", "stability", "metadata", "session", "heartbeat"}
+_DEEPEST = 64  # metadata nested deeper than this is an attack or a mistake
+
+
+def check_text(what: str, text: object, settings: LogSettings) -> str:
+    """The text itself, or BadText: what is not text cannot be kept byte for byte."""
+    if not isinstance(text, str):
+        raise BadText(f"{what} must be a string, not {type(text).__name__}")
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError as error:
+        raise BadText(
+            f"{what} holds a lone surrogate (U+{ord(text[error.start]):04X}) at position {error.start}, "
+            "which no UTF-8 can keep; decode the source with errors='replace' or repair it first"
+        ) from error
+    if size > settings.max_text_bytes:
+        raise BadText(f"{what} has {size:,} bytes; at most {settings.max_text_bytes:,} are taken (log.max_text_bytes)")
+    return text
+
+
+def read_turn(
+    text: object,
+    *,
+    role: str,
+    at: Moment | None,
+    key: str | None,
+    origin: str | None,
+    stability: float | None,
+    metadata: Metadata | None,
+    now: datetime,
+    settings: LogSettings,
+) -> NewTurn:
+    """Check every part of a turn before anything is written."""
+    known_role = _read_role(role)
+    return NewTurn(
+        role=known_role,
+        origin=_read_origin(origin, known_role),
+        text=check_text("the text of a turn", text, settings),
+        at=now if at is None else read_moment(at, now),
+        at_given=at is not None,
+        stability=_read_stability(stability, known_role, settings),
+        key=None if key is None else check_name("key", key, settings),
+        metadata=_read_metadata(metadata, settings),
+    )
+
+
+def read_message(message: object, *, number: int, now: datetime, settings: LogSettings) -> NewTurn | None:
+    """A chat message ({"role", "content", "at"?, "key"?, …}) as a turn; None for a heartbeat (LOG-5)."""
+    if not isinstance(message, Mapping):
+        raise BadMessage(f"message {number} must be a mapping with role and content, not {type(message).__name__}")
+    if message.get("heartbeat"):
+        return None
+    if "role" not in message or "content" not in message:
+        raise BadMessage(f'message {number} needs "role" and "content"; it has {sorted(map(str, message))}')
+    extra = {str(name): value for name, value in message.items() if name not in _FIELDS}
+    own = message.get("metadata") or {}
+    if not isinstance(own, Mapping):
+        raise BadMessage(f"message {number}: metadata must be a mapping, not {type(own).__name__}")
+    try:
+        return read_turn(
+            _content_text(message["content"]),
+            role=message["role"],
+            at=message.get("at"),
+            key=message.get("key"),
+            origin=message.get("origin"),
+            stability=message.get("stability"),
+            metadata={**extra, **own},
+            now=now,
+            settings=settings,
+        )
+    except ValueError as error:
+        raise type(error)(f"message {number}: {error}") from error
+
+
+def _content_text(content: object) -> object:
+    """Plain text, or the text of a list of content parts; parts that are no text are kept as JSON, not dropped."""
+    if content is None:  # an assistant message that only calls tools
+        return ""
+    if not isinstance(content, list):
+        return content
+    parts = []
+    for part in content:
+        if isinstance(part, str):
+            parts.append(part)
+        elif isinstance(part, Mapping) and isinstance(part.get("text"), str):
+            parts.append(part["text"])
+        else:
+            parts.append(_as_json(part, "a content part"))
+    return "\n".join(parts)
+
+
+def _read_role(role: object) -> Role:
+    if isinstance(role, str):
+        name = role.strip().lower()
+        if name in _ROLE_ALIASES:
+            return _ROLE_ALIASES[name]
+        if name in set(Role):
+            return Role(name)
+    raise BadMessage(f"unknown role {role!r}: use one of {', '.join(Role)}")
+
+
+def _read_origin(origin: object, role: Role) -> Origin:
+    """The channel. Only a user's turn can be the user's own words: an origin never raises a role (LOG-2)."""
+    usual = _ORIGIN_OF_ROLE[role]
+    if origin is None:
+        return usual
+    if not isinstance(origin, str) or origin not in set(Origin):
+        raise BadMessage(f"unknown origin {origin!r}: use one of {', '.join(Origin)}")
+    if origin == Origin.USER and role is not Role.USER:
+        raise BadMessage(f"a turn of role {role.value} cannot have the origin user: that would raise it (LOG-2)")
+    return Origin(origin)
+
+
+def _read_stability(stability: object, role: Role, settings: LogSettings) -> float:
+    if stability is None:
+        usual = {Role.USER: settings.stability_user, Role.ASSISTANT: settings.stability_assistant}
+        return usual.get(role, settings.stability_other)
+    if isinstance(stability, bool) or not isinstance(stability, int | float) or not 0.0 <= stability <= 1.0:
+        raise BadMessage(f"stability must be a number from 0 to 1, not {stability!r}")
+    return float(stability)
+
+
+def _read_metadata(metadata: object, settings: LogSettings) -> Metadata:
+    if metadata is None:
+        return {}
+    if not isinstance(metadata, Mapping) or not all(isinstance(name, str) for name in metadata):
+        raise BadMessage("metadata must be a mapping with string keys")
+    if not metadata:
+        return {}
+    text = check_text("metadata", _as_json(metadata, "metadata"), settings)
+    plain = json.loads(text)
+    assert isinstance(plain, dict)
+    return plain
+
+
+def _as_json(value: object, what: str) -> str:
+    if _depth(value) > _DEEPEST:
+        raise BadMessage(f"{what} is nested more than {_DEEPEST} deep")
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise BadMessage(f"{what} must hold JSON values only: {error}") from error
+
+
+def _depth(value: object) -> int:
+    """How deep a value is nested, without recursion: deep input must not exhaust the stack."""
+    deepest, waiting = 0, [(value, 1)]
+    while waiting and deepest <= _DEEPEST:
+        here, depth = waiting.pop()
+        deepest = max(deepest, depth)
+        if isinstance(here, Mapping):
+            waiting.extend((inner, depth + 1) for inner in here.values())
+        elif isinstance(here, list | tuple):
+            waiting.extend((inner, depth + 1) for inner in here)
+        elif isinstance(here, float) and not math.isfinite(here):
+            raise BadMessage("metadata must hold JSON values only: NaN and infinity are none")
+    return deepest

@@ -1,0 +1,395 @@
+"""Memory: one short method per verb."""
+
+from __future__ import annotations
+
+import logging
+import os
+import weakref
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import Literal, Self, overload
+
+from holdfast.derive.worker import Worker
+from holdfast.errors import BadText, InputError
+from holdfast.log.align import align
+from holdfast.log.ids import new_id
+from holdfast.log.messages import check_text, read_message, read_turn
+from holdfast.log.names import check_name, resolve_namespace
+from holdfast.model import (
+    Action,
+    Decision,
+    Entry,
+    Exchange,
+    Hits,
+    Kind,
+    Metadata,
+    NewTurn,
+    Provenance,
+    Record,
+    Session,
+    Status,
+    Turn,
+    Why,
+)
+from holdfast.models.breaker import GuardedEmbedder
+from holdfast.models.embedder import Embedder
+from holdfast.models.open import open_embedder
+from holdfast.moments import Clock, Moment, read_moment, utc_now
+from holdfast.recall.cache import BlockCache
+from holdfast.recall.pool import words_stage
+from holdfast.recall.recent import read_thread, recent_exchanges, recent_turns
+from holdfast.recall.search import Query, search
+from holdfast.recall.semantic import vectors_stage
+from holdfast.recall.why import explain_act, find, why
+from holdfast.settings import Settings, load_settings
+from holdfast.store.open import default_location, open_store
+from holdfast.store.protocol import Snapshot, Space, Store
+from holdfast.version import __version__
+
+__all__ = ["DEFAULT_SESSION", "Memory", "Progress"]
+
+_log = logging.getLogger("holdfast")
+
+DEFAULT_SESSION = "default"
+Progress = Callable[[int, int], None]
+"""Called with (done, total) while long work goes on."""
+
+
+class Memory:
+    """The memory of one namespace. Safe to use from many threads and, on one store, from many processes."""
+
+    def __init__(
+        self,
+        location: str | os.PathLike[str] | None = None,
+        namespace: str | None = None,
+        *,
+        session_key: str | None = None,
+        agent: str | None = None,
+        embedder: Embedder | str | None = None,
+        settings: Settings | None = None,
+        clock: Clock = utc_now,
+    ) -> None:
+        self._settings = settings or load_settings()
+        self.namespace = resolve_namespace(
+            namespace,
+            session_key=session_key,
+            agent=agent,
+            default=self._settings.namespace,
+            settings=self._settings.log,
+        )
+        self._clock = clock
+        self._embedder = _open_embedder(embedder, self._settings)
+        self._store = open_store(default_location() if location is None else location, self._settings.store)
+        self._cache = BlockCache(self._settings.store.cache_mb * 1_000_000)
+        self._worker = Worker(self._store, self.namespace, self._embedder, self._settings.index)
+        # A process that ends without close() must not die with the worker inside SQLite.
+        opened = self._embedder if embedder is None or isinstance(embedder, str) else None  # the caller's stays open
+        self._closing = weakref.finalize(self, _close, self._worker, self._store, opened)
+        if self._worker.behind():  # what a crash left undone goes on by itself
+            self._worker.wake()
+
+    # --- the log
+
+    def bootstrap(self, session: str = DEFAULT_SESSION) -> Session:
+        """Create the namespace and session; calling it twice changes nothing."""
+        self._store.bootstrap(self.namespace, check_name("session", session, self._settings.log))
+        with self._store.snapshot(self.namespace) as view:
+            return Session(self.namespace, session, view.last_index(session) + 1)
+
+    @overload
+    def ingest(
+        self, text: str, role: str = "user", session: str = DEFAULT_SESSION, at: Moment | None = None,
+        key: str | None = None, origin: str | None = None, stability: float | None = None,
+        heartbeat: Literal[False] = False, metadata: Metadata | None = None,
+    ) -> Turn: ...  # fmt: skip
+    @overload
+    def ingest(
+        self, text: str, role: str = "user", session: str = DEFAULT_SESSION, at: Moment | None = None,
+        key: str | None = None, origin: str | None = None, stability: float | None = None,
+        heartbeat: bool = False, metadata: Metadata | None = None,
+    ) -> Turn | None: ...  # fmt: skip
+    def ingest(
+        self,
+        text: str,
+        role: str = "user",
+        session: str = DEFAULT_SESSION,
+        at: Moment | None = None,
+        key: str | None = None,
+        origin: str | None = None,
+        stability: float | None = None,
+        heartbeat: bool = False,
+        metadata: Metadata | None = None,
+    ) -> Turn | None:
+        """Keep one turn. When this returns, the turn is on disk; a heartbeat is not kept and gives None."""
+        now = self._clock()
+        turn = read_turn(
+            text, role=role, at=at, key=key, origin=origin, stability=stability, metadata=metadata, now=now,
+            settings=self._settings.log,
+        )  # fmt: skip
+        check_name("session", session, self._settings.log)
+        if heartbeat:
+            return None
+        kept = self._store.append(self.namespace, session, [turn], now)
+        assert kept is not None
+        self._worker.wake()
+        _warn_of_other_text([turn], kept)
+        return kept[0]
+
+    def ingest_many(
+        self,
+        messages: Iterable[Mapping[str, object]],
+        session: str = DEFAULT_SESSION,
+        progress: Progress | None = None,
+    ) -> list[Turn]:
+        """Keep a conversation, or hand it over again: only what is new is added (LOG-7).
+
+        Gives one turn for each message (heartbeats aside), whether it was new or known. All messages are checked
+        before the first is written.
+        """
+        now = self._clock()
+        check_name("session", session, self._settings.log)
+        read = [
+            read_message(message, number=number, now=now, settings=self._settings.log)
+            for number, message in enumerate(messages)
+        ]
+        turns = [turn for turn in read if turn is not None]
+        while True:
+            kept = self._append_new(session, turns, progress)
+            if kept is not None:
+                _warn_of_other_text(turns, kept)
+                return kept
+
+    def _append_new(self, session: str, turns: Sequence[NewTurn], progress: Progress | None) -> list[Turn] | None:
+        """Append what the session does not hold; None if another writer moved the session meanwhile."""
+        with self._store.snapshot(self.namespace) as view:
+            expect = view.last_index(session)
+            # Keys are looked up by the log itself; only turns without one need the session's sequence.
+            known = (
+                align(view.places(session), turns) if any(turn.key is None for turn in turns) else [None] * len(turns)
+            )
+            heard = _read_indexes(view, session, [index for index in known if index is not None])
+        fresh = [turn for turn, index in zip(turns, known, strict=True) if index is None]
+        keyless = any(turn.key is None for turn in fresh)
+        added: list[Turn] = []
+        for start in range(0, len(fresh), self._settings.log.batch):
+            part = fresh[start : start + self._settings.log.batch]
+            kept = self._store.append(self.namespace, session, part, self._clock(), expect if keyless else None)
+            if kept is None:
+                return None
+            expect = max(expect, *(turn.index for turn in kept))
+            added.extend(kept)
+            self._worker.wake()
+            if progress is not None:
+                progress(len(turns) - len(fresh) + len(added), len(turns))
+        if progress is not None and not fresh:
+            progress(len(turns), len(turns))
+        new = iter(added)
+        return [next(new) if index is None else heard[index] for index in known]
+
+    def flush(self, timeout: float | None = None, progress: Progress | None = None) -> None:
+        """Wait until derived work has caught up with the log."""
+        self._worker.flush(timeout, progress)
+
+    # --- recall
+
+    def search(
+        self,
+        query: str,
+        limit: int = 10,
+        kind: str | None = None,
+        session: str | None = None,
+        since: Moment | None = None,
+        until: Moment | None = None,
+        as_of: Moment | None = None,
+    ) -> Hits:
+        """What is known about this, best first; `.receipt` says how it was found."""
+        now = self._clock()
+        asked = Query(
+            text=check_text("the question", query, self._settings.log),
+            limit=self._limit(limit),
+            kind=None if kind is None else _read_kind(kind),
+            session=session,
+            since=None if since is None else read_moment(since, now),
+            until=None if until is None else read_moment(until, now),
+            as_of=None if as_of is None else read_moment(as_of, now),
+        )
+        with self._store.snapshot(self.namespace) as view:
+            return search(view, self.namespace, asked, self._embedder, self._cache, self._settings)
+
+    @overload
+    def recent(
+        self, limit: int = 20, kind: Literal["turn"] = "turn", since: Moment | None = None,
+        until: Moment | None = None, session: str | None = None,
+    ) -> list[Turn]: ...  # fmt: skip
+    @overload
+    def recent(
+        self, limit: int = 20, *, kind: Literal["exchange"], since: Moment | None = None,
+        until: Moment | None = None, session: str | None = None,
+    ) -> list[Exchange]: ...  # fmt: skip
+    @overload
+    def recent(
+        self, limit: int = 20, kind: str = "turn", since: Moment | None = None,
+        until: Moment | None = None, session: str | None = None,
+    ) -> list[Turn] | list[Exchange] | list[Record]: ...  # fmt: skip
+    def recent(
+        self,
+        limit: int = 20,
+        kind: str = "turn",
+        since: Moment | None = None,
+        until: Moment | None = None,
+        session: str | None = None,
+    ) -> list[Turn] | list[Exchange] | list[Record]:
+        """The newest turns, exchanges ("exchange") or records ("record", or one kind of them), by event time."""
+        now = self._clock()
+        first = None if since is None else read_moment(since, now)
+        last = None if until is None else read_moment(until, now)
+        most = self._limit(limit)
+        with self._store.snapshot(self.namespace) as view:
+            if kind == "exchange":
+                return recent_exchanges(view, most, first, last, session)
+            if kind == Kind.TURN:
+                return recent_turns(view, most, first, last, session)
+            records = None if kind == "record" else _read_kind(kind)
+            return view.recent_records(most, records, first, last, session)
+
+    def thread(self, session: str) -> list[Turn]:
+        """One conversation, in order; empty if there is none of that name."""
+        with self._store.snapshot(self.namespace) as view:
+            return list(read_thread(view, session))
+
+    # --- the operator's acts
+
+    def remember(self, text: str, kind: str = "fact") -> Record:
+        """Keep an explicit memory: no gate judges it."""
+        known_kind = _read_kind(kind)
+        if known_kind is Kind.TURN:
+            raise InputError("a turn is ingested, not remembered; use ingest(), or another kind")
+        if not check_text("the text of a record", text, self._settings.log).strip():
+            raise BadText("there is nothing to remember in an empty text")
+        now = self._clock()
+        said = {
+            "text": text,
+            "kind": known_kind.value,
+            "provenance": Provenance.USER_STATED.value,
+            "confidence": 1.0,
+        }
+        record_id = new_id("r", now)
+        self._store.act(self.namespace, Action(Entry.REMEMBER, record_id, now, said))
+        self._worker.wake()
+        with self._store.snapshot(self.namespace) as view:
+            record = view.record(record_id)
+        assert record is not None
+        return record
+
+    def forget(self, noun_id: str, undo: bool = False) -> Decision:
+        """Hide a turn or retire a record from recall. The log keeps it, and `undo` brings it back; erase destroys."""
+        with self._store.snapshot(self.namespace) as view:
+            noun = find(view, noun_id)
+            hidden = view.is_hidden(noun.id)
+        now = self._clock()
+        if hidden != undo:
+            return Decision("unchanged", "it was not forgotten" if undo else "it was forgotten already", now)
+        act = Action(Entry.UNFORGET if undo else Entry.FORGET, noun.id, now)
+        self._store.act(self.namespace, act)
+        return explain_act(act)
+
+    # --- what is known about itself
+
+    def why(self, noun_id: str) -> Why:
+        """Everything that was decided about a turn or record, in order."""
+        with self._store.snapshot(self.namespace) as view:
+            return why(view, noun_id, self._fingerprint, self._settings.index)
+
+    def status(self) -> Status:
+        """How much is kept, how far derived work has come, and what is degraded."""
+        with self._store.snapshot(self.namespace) as view:
+            counts = view.counts()
+            done = 0 if self._fingerprint is None else view.cursor(vectors_stage(Space.TURN, self._fingerprint))
+            return Status(
+                store=self._store.location,
+                engine=self._store.engine,
+                schema=self._store.schema,
+                namespace=self.namespace,
+                sessions=counts.sessions,
+                turns=counts.turns,
+                records=counts.records,
+                hidden=counts.hidden,
+                log_end=view.end(),
+                words_done=view.cursor(words_stage(Space.TURN)),
+                vectors_done=done,
+                embedder="none" if self._embedder is None else self._embedder.profile.name,
+                fingerprint=self._fingerprint or "",
+                degraded=self._worker.degraded,
+                size_bytes=self._store.size(),
+                version=__version__,
+            )
+
+    def check(self) -> list[str]:
+        """The store's own integrity check: what is wrong with it, or nothing."""
+        return self._store.check()
+
+    def rebuild(self, progress: Progress | None = None) -> None:
+        """Drop every view of this namespace and derive it anew from the log; answers stay the same (INV-3)."""
+        self._store.clear_views(self.namespace)
+        self._worker.flush(None, progress)
+
+    def close(self) -> None:
+        """Stop the worker and let go of the store. Calling it twice is fine."""
+        self._closing()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Memory({self._store.location!r}, namespace={self.namespace!r})"
+
+    @property
+    def _fingerprint(self) -> str | None:
+        return None if self._embedder is None else self._embedder.profile.fingerprint
+
+    def _limit(self, limit: int) -> int:
+        most = self._settings.recall.most
+        if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= most:
+            raise InputError(f"limit must be a whole number from 1 to {most}, not {limit!r}")
+        return limit
+
+
+def _close(worker: Worker, store: Store, embedder: GuardedEmbedder | None) -> None:
+    worker.close()
+    store.close()
+    if embedder is not None:
+        embedder.close()
+
+
+def _open_embedder(given: Embedder | str | None, settings: Settings) -> GuardedEmbedder | None:
+    if given is None:
+        given = settings.embedder.profile
+    return open_embedder(given, settings.embedder.timeout_s) if isinstance(given, str) else GuardedEmbedder(given)
+
+
+def _read_indexes(view: Snapshot, session: str, indexes: Sequence[int]) -> dict[int, Turn]:
+    """The session's turns of these indexes, forgotten or not."""
+    if not indexes:
+        return {}
+    first, last = min(indexes), max(indexes)
+    return {turn.index: turn for turn in view.thread(session, first - 1, last - first + 1)}
+
+
+def _read_kind(kind: str) -> Kind:
+    if kind not in set(Kind):
+        raise InputError(f"unknown kind {kind!r}: use one of {', '.join(Kind)}")
+    return Kind(kind)
+
+
+def _warn_of_other_text(turns: Sequence[NewTurn], kept: Sequence[Turn]) -> None:
+    """A key that comes back with another text keeps the first (LOG-4); the caller should know."""
+    for turn, known in zip(turns, kept, strict=True):
+        if turn.key is not None and known.text != turn.text:
+            _log.warning(
+                "key %r of session %r came again with another text; the first is kept", turn.key, known.session
+            )

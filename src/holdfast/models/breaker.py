@@ -1,0 +1,147 @@
+"""A circuit breaker: a model that keeps failing is left alone for a while, then tried by one call (SAFE-1)."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.errors import HoldfastError, ModelError, ModelMisbehaved, ModelUnavailable
+from holdfast.models.embedder import Embedder, Profile
+
+__all__ = ["Breaker", "GuardedEmbedder"]
+
+T = TypeVar("T")
+
+
+class Breaker:
+    """closed → open after `failures` in a row → half-open once the wait is over → closed, or open for twice as long.
+
+    Only ModelError counts as a failure. Safe to share between threads; `clock` is monotonic seconds.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        failures: int = 3,  # one lost packet is no outage
+        first_wait_s: float = 1.0,  # a restarting server is back within seconds
+        longest_wait_s: float = 60.0,  # and an outage of hours must not outlast itself by more than a minute
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._name = name
+        self._allowed = failures
+        self._first_wait_s = first_wait_s
+        self._longest_wait_s = longest_wait_s
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._failed = 0
+        self._why = ""
+        self._open_until: float | None = None
+        self._wait_s = first_wait_s
+        self._probing = False
+
+    @property
+    def degraded(self) -> str | None:
+        """None while closed, else a sentence that says what is down, why, and when it is tried again."""
+        with self._lock:
+            return self._sentence()
+
+    def call(self, work: Callable[[], T]) -> T:
+        """Does the work and learns from it; raises ModelUnavailable at once while open."""
+        probe = self._enter()
+        try:
+            result = work()
+        except ModelError as error:
+            self._learn(str(error), probe)
+            raise
+        except BaseException:  # an interrupt or a bug of ours says nothing about the model
+            if probe:
+                self._end_probe()
+            raise
+        self._heal()
+        return result
+
+    def _enter(self) -> bool:
+        """Whether this call is the one that tries a model that was down."""
+        with self._lock:
+            if self._open_until is None:
+                return False
+            if self._probing or self._clock() < self._open_until:
+                raise ModelUnavailable(self._sentence() or self._name)
+            self._probing = True
+            return True
+
+    def _learn(self, why: str, probe: bool) -> None:
+        with self._lock:
+            self._failed += 1
+            self._why = why
+            if probe:
+                self._probing = False
+                self._wait_s = min(self._wait_s * 2, self._longest_wait_s)
+            elif self._open_until is not None or self._failed < self._allowed:
+                return  # not yet an outage; or a call from before it, whose end is set already
+            self._open_until = self._clock() + self._wait_s
+
+    def _heal(self) -> None:
+        with self._lock:
+            self._failed = 0
+            self._why = ""
+            self._open_until = None
+            self._wait_s = self._first_wait_s
+            self._probing = False
+
+    def _end_probe(self) -> None:
+        with self._lock:
+            self._probing = False
+
+    def _sentence(self) -> str | None:
+        if self._open_until is None:
+            return None
+        left = self._open_until - self._clock()
+        when = f"in {left:.1f} s" if left > 0 else "now, by one call" if self._probing else "with the next call"
+        return f"{self._name} is down after {self._failed} failures in a row, tried again {when}: {self._why}"
+
+
+class GuardedEmbedder:
+    """An embedder behind a breaker. What it lets through has the right shape and is finite, whatever the model said."""
+
+    def __init__(self, embedder: Embedder, breaker: Breaker | None = None) -> None:
+        self._embedder = embedder
+        self._breaker = breaker or Breaker(f"embedder {embedder.profile.name}")
+
+    @property
+    def profile(self) -> Profile:
+        return self._embedder.profile
+
+    @property
+    def degraded(self) -> str | None:
+        return self._breaker.degraded
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return self._breaker.call(lambda: self._checked(texts))
+
+    def close(self) -> None:
+        """Closes the embedder's connections, where it has any."""
+        close = getattr(self._embedder, "close", None)
+        if close is not None:
+            close()
+
+    def _checked(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        name = self._embedder.profile.name
+        try:
+            vectors = self._embedder.embed(texts)
+        except HoldfastError:
+            raise
+        except Exception as error:  # a host's own embedder may raise anything; it must cost quality, never a turn
+            raise ModelMisbehaved(f"embedder {name} raised {type(error).__name__}: {error}") from error
+        wanted = (len(texts), self._embedder.profile.dims)
+        if vectors.shape != wanted:
+            raise ModelMisbehaved(f"embedder {name} gave vectors of shape {vectors.shape} instead of {wanted}")
+        if not np.isfinite(vectors).all():
+            raise ModelMisbehaved(f"embedder {name} gave vectors with numbers that are not finite")
+        return vectors

@@ -1,0 +1,177 @@
+"""Transformer embedders from an ONNX directory, in process (extra `onnx`)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.errors import InputError, MissingExtra, ModelMisbehaved
+from holdfast.models.embedder import Profile
+from holdfast.models.installed import MINILM_THRESHOLDS, Pooling, find_installed, known_by_hash, weights_hash
+from holdfast.models.static import shipped_vocabulary
+from holdfast.models.unit import unit
+from holdfast.models.wordpiece import CHARS_PER_PIECE, WordPiece, read_vocabulary
+
+if TYPE_CHECKING:
+    import onnxruntime
+
+__all__ = ["OnnxEmbedder", "find_installed"]
+
+Tokenize = Callable[[str], list[int]]
+
+_WEIGHTS = ("model.onnx", "onnx/model.onnx", "model_quantized.onnx", "onnx/model_quantized.onnx")
+_MOST_TOKENS = 512
+"""What BERT-sized models take; a longer text is cut."""
+
+
+class OnnxEmbedder:
+    """Any sentence-transformers-style model: `path` is its directory or its .onnx file.
+
+    Weights we know bring their own pooling and thresholds. Of others, pooling is read from 1_Pooling/config.json
+    ("mean" where it is not said), thresholds are MiniLM's, and every script is taken to be theirs.
+    Texts run one at a time: a dynamically quantised model gives a text another vector in a batch (cosine down to .977).
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        weights = _find_weights(Path(path))
+        home = weights.parent.parent if weights.parent.name == "onnx" else weights.parent
+        sha256 = weights_hash(weights)
+        known = known_by_hash(sha256)
+        self._weights = weights
+        self._session = _open_session(weights)
+        self._inputs, self._output = _slots(self._session, weights)
+        self._pooling: Pooling = known.pooling if known else _read_pooling(home)
+        max_tokens = known.max_tokens if known else _read_max_tokens(home)
+        self._max_chars = max_tokens * CHARS_PER_PIECE
+        self._tokenize, tokenizer = _open_tokenizer(home, max_tokens, shipped=known is not None)
+        name = known.name if known else home.name
+        self._profile = Profile(
+            name=f"onnx:{name}",
+            fingerprint=f"{name}|{sha256[:16]}|{tokenizer}|pooling={self._pooling};max_tokens={max_tokens}",
+            dims=self._vector("a").shape[1],  # asked of the model itself: config.json may be missing or wrong
+            thresholds=known.thresholds if known else MINILM_THRESHOLDS,
+            scripts=frozenset({"Latin"}) if known else frozenset(),
+        )
+
+    @property
+    def profile(self) -> Profile:
+        return self._profile
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        vectors = np.zeros((len(texts), self._profile.dims), dtype=np.float32)
+        for i, text in enumerate(texts):
+            if text and not text.isspace():  # of nothing, a transformer still makes a vector
+                vectors[i : i + 1] = self._vector(text)
+        return vectors
+
+    def _vector(self, text: str) -> NDArray[np.float32]:
+        ids = np.array([self._tokenize(text[: self._max_chars])], dtype=np.int64)
+        feed = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
+        try:
+            output = self._session.run([self._output], {name: feed[name] for name in self._inputs})[0]
+        except Exception as error:  # onnxruntime's exceptions share no base class of their own
+            raise ModelMisbehaved(f"{self._weights} failed on a text of {ids.size} tokens: {error}") from error
+        tokens = np.asarray(output, dtype=np.float32)[0]
+        if tokens.ndim == 2:  # one vector a token; a model that pools by itself gives one a text
+            tokens = tokens[0] if self._pooling == "cls" else tokens.mean(axis=0)
+        if tokens.ndim != 1 or not np.isfinite(tokens).all():
+            raise ModelMisbehaved(f"{self._weights} gave no usable vector (shape {tokens.shape})")
+        return unit(tokens[np.newaxis])
+
+
+def _find_weights(path: Path) -> Path:
+    if path.suffix == ".onnx" and path.is_file():
+        return path
+    for name in _WEIGHTS:
+        if (path / name).is_file():
+            return path / name
+    raise InputError(f"no ONNX model in {path}: looked for {', '.join(_WEIGHTS)}")
+
+
+def _open_session(weights: Path) -> onnxruntime.InferenceSession:
+    try:
+        import onnxruntime
+    except ImportError as error:
+        raise MissingExtra("An ONNX embedder", "onnx") from error
+    options = onnxruntime.SessionOptions()
+    # Threads that spin between texts would take the host's cores for nothing.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    try:
+        return onnxruntime.InferenceSession(str(weights), options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # as above: no common base class
+        raise ModelMisbehaved(f"{weights} cannot be loaded as an ONNX model: {error}") from error
+
+
+def _slots(session: onnxruntime.InferenceSession, weights: Path) -> tuple[frozenset[str], str]:
+    """The inputs to feed and the output to read: the pooled one where the model pools by itself."""
+    inputs = frozenset(slot.name for slot in session.get_inputs())
+    strange = inputs - {"input_ids", "attention_mask", "token_type_ids"}
+    if strange:
+        raise InputError(f"{weights} wants inputs no sentence model has: {', '.join(sorted(strange))}")
+    outputs = [slot.name for slot in session.get_outputs()]
+    return inputs, "sentence_embedding" if "sentence_embedding" in outputs else outputs[0]
+
+
+def _open_tokenizer(home: Path, max_tokens: int, *, shipped: bool) -> tuple[Tokenize, str]:
+    """The tokenizer and its identity: tokenizer.json, else vocab.txt, else (known models) the vocabulary we ship."""
+    for name in ("tokenizer.json", "vocab.txt"):
+        path = home / name
+        if path.is_file():
+            identity = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+            if name == "tokenizer.json":
+                return _fast_tokenizer(path, max_tokens), identity
+            return _word_pieces(read_vocabulary(path.read_text(encoding="utf-8")), max_tokens), identity
+    if shipped:
+        return _word_pieces(shipped_vocabulary(), max_tokens), "bert-uncased"
+    raise InputError(f"no tokenizer in {home}: neither tokenizer.json nor vocab.txt")
+
+
+def _word_pieces(vocabulary: list[str], max_tokens: int) -> Tokenize:
+    pieces = WordPiece(vocabulary, split_symbols=False)
+    start, end = vocabulary.index("[CLS]"), vocabulary.index("[SEP]")
+    return lambda text: [start, *np.frombuffer(pieces.encode(text, max_tokens - 2), dtype="<i4").tolist(), end]
+
+
+def _fast_tokenizer(path: Path, max_tokens: int) -> Tokenize:
+    try:
+        from tokenizers import Tokenizer
+    except ImportError as error:
+        raise MissingExtra("An ONNX embedder with a tokenizer.json", "onnx") from error
+    tokenizer = Tokenizer.from_file(str(path))
+    tokenizer.no_padding()  # some files pad every text to 128 tokens
+    tokenizer.enable_truncation(max_tokens)
+    return lambda text: list(tokenizer.encode(text).ids)
+
+
+def _read_pooling(home: Path) -> Pooling:
+    config = _read_json(home / "1_Pooling" / "config.json")
+    modes = {key.removeprefix("pooling_mode_") for key, on in config.items() if key.startswith("pooling_mode_") and on}
+    if not modes or modes == {"mean_tokens"}:
+        return "mean"
+    if modes == {"cls_token"}:
+        return "cls"
+    raise InputError(f"{home} pools by {', '.join(sorted(modes))}; only cls_token and mean_tokens are known here")
+
+
+def _read_max_tokens(home: Path) -> int:
+    said = (
+        _read_json(home / "sentence_bert_config.json").get("max_seq_length"),
+        _read_json(home / "config.json").get("max_position_embeddings"),
+    )
+    return min([_MOST_TOKENS, *(limit for limit in said if isinstance(limit, int) and limit > 2)])
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        return {}
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise InputError(f"{path} is not JSON: {error}") from error
+    return found if isinstance(found, dict) else {}

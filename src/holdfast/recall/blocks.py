@@ -1,0 +1,98 @@
+"""The layout of the word index's and the vector index's stored bytes.
+
+Blocks grow by appending, so adding documents never rewrites what is there:
+  documents   one row a document: offset in the block, length in terms, session, index, role or kind, time
+  postings    three bytes a document that holds the term: offset in the block, how often (at most 255)
+  segments    offsets, then one scale a vector, then int8 codes: a vector is its codes times its scale
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.store.protocol import BLOCK, Document
+
+__all__ = [
+    "DOCUMENT",
+    "Segment",
+    "pack_documents",
+    "pack_postings",
+    "pack_segment",
+    "quantise",
+    "read_documents",
+    "read_postings",
+    "read_segment",
+]
+
+DOCUMENT = np.dtype(
+    [("offset", "<u2"), ("length", "<u4"), ("session", "<u4"), ("index", "<u4"), ("sort", "u1"), ("at", "<i8")]
+)
+POSTING = np.dtype([("offset", "<u2"), ("count", "u1")])
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """The vectors of one block: codes[i] · scales[i] is the vector of document nums[i]."""
+
+    nums: NDArray[np.int64]
+    scales: NDArray[np.float32]
+    codes: NDArray[np.int8]
+
+
+def pack_documents(documents: Sequence[Document], lengths: Sequence[int]) -> bytes:
+    """Rows of documents of one block."""
+    rows = np.zeros(len(documents), DOCUMENT)
+    for row, document, length in zip(rows, documents, lengths, strict=True):
+        row["offset"] = document.num % BLOCK
+        row["length"] = length
+        row["session"] = document.session
+        row["index"] = document.index
+        row["sort"] = document.sort
+        row["at"] = document.at
+    return rows.tobytes()
+
+
+def read_documents(data: bytes) -> NDArray[np.void]:
+    return np.frombuffer(data, DOCUMENT)
+
+
+def pack_postings(postings: Sequence[tuple[int, int]]) -> bytes:
+    """(offset in the block, count) of each document, in order."""
+    packed = bytearray()
+    for offset, count in postings:
+        packed += offset.to_bytes(2, "little")
+        packed.append(min(count, 255))
+    return bytes(packed)
+
+
+def read_postings(blocks: Sequence[tuple[int, bytes]]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Document numbers and counts of a term over all its blocks."""
+    rows = np.frombuffer(b"".join(data for _, data in blocks), POSTING)
+    sizes = [len(data) // POSTING.itemsize for _, data in blocks]
+    bases = np.repeat(np.array([block * BLOCK for block, _ in blocks], np.int64), sizes)
+    return bases + rows["offset"], rows["count"].astype(np.float32)
+
+
+def quantise(vectors: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+    """int8 codes and one scale a vector; the largest component becomes ±127."""
+    scales = np.abs(vectors).max(axis=1) / 127.0
+    divisors = np.where(scales > 0, scales, 1.0).astype(np.float32)
+    return np.rint(vectors / divisors[:, None]).astype(np.int8), scales.astype(np.float32)
+
+
+def pack_segment(nums: Sequence[int], vectors: NDArray[np.float32]) -> bytes:
+    codes, scales = quantise(vectors)
+    offsets = (np.array(nums, np.int64) % BLOCK).astype("<u2")
+    return np.uint32(len(nums)).tobytes() + offsets.tobytes() + scales.astype("<f4").tobytes() + codes.tobytes()
+
+
+def read_segment(block: int, data: bytes) -> Segment:
+    count = int(np.frombuffer(data, "<u4", 1)[0])
+    offsets = np.frombuffer(data, "<u2", count, 4)
+    scales = np.frombuffer(data, "<f4", count, 4 + 2 * count)
+    codes = np.frombuffer(data, np.int8, -1, 4 + 6 * count).reshape(count, -1)
+    return Segment(block * BLOCK + offsets.astype(np.int64), scales, codes)

@@ -1,0 +1,179 @@
+"""The seam to a database: what an engine must do, and nothing it may decide.
+
+An engine keeps the log and the views derived from it, each key beginning with the namespace, so that one namespace
+never touches another's rows and a server engine can shard by it. Blocks and segments are opaque bytes here; their
+layout belongs to recall/blocks.py. A view changes only together with the cursor that says how far it has come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import IntEnum
+from typing import Protocol
+
+from holdfast.log.align import Place
+from holdfast.model import Action, Decision, Kind, NewTurn, Record, Turn
+
+__all__ = ["BLOCK", "BlockRef", "Changes", "Counts", "Document", "Move", "Snapshot", "Space", "Store"]
+
+BLOCK = 4096
+"""Documents a block: small enough to rewrite, large enough that 100k documents are 25 reads."""
+
+
+class Space(IntEnum):
+    """Two kinds of documents are searched, each numbered on its own inside a namespace."""
+
+    TURN = 0
+    """Numbered by place in the log."""
+    RECORD = 1
+    """Numbered in the order they were made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """What the indexes need to know of a turn or record."""
+
+    num: int
+    text: str
+    at: int
+    session: int
+    index: int
+    sort: int
+    """Its role (turns) or kind (records), as a small number: see recall/blocks.py."""
+
+
+@dataclass(frozen=True, slots=True)
+class BlockRef:
+    """A stored block and the version of it, so that a cache knows when it is stale."""
+
+    block: int
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A cursor's step. It is taken only if the cursor still stands at `after`: work is never done twice."""
+
+    stage: str
+    after: int
+    upto: int
+
+
+@dataclass(slots=True)
+class Changes:
+    """Rows of the views that are written together with a cursor's step."""
+
+    postings: list[tuple[Space, str, int, bytes]] = field(default_factory=list)
+    """(space, term, block, bytes to append)"""
+    documents: list[tuple[Space, int, bytes]] = field(default_factory=list)
+    """(space, block, bytes to append)"""
+    fingerprint: str = ""
+    vectors: list[tuple[Space, int, bytes]] = field(default_factory=list)
+    """(space, document, float32 vector)"""
+    segments: list[tuple[Space, int, bytes]] = field(default_factory=list)
+    """(space, block, bytes that replace the segment)"""
+    receipts: list[tuple[str, Decision]] = field(default_factory=list)
+    """(id of the turn or record, what was decided)"""
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    sessions: int
+    turns: int
+    records: int
+    hidden: int
+
+
+class Snapshot(Protocol):
+    """One namespace as it stood at one moment."""
+
+    def end(self, space: Space = Space.TURN) -> int:
+        """The highest number in use: for turns, the end of the log."""
+        ...
+
+    def cursor(self, stage: str) -> int: ...
+    def counts(self) -> Counts: ...
+    def documents(self, space: Space, after: int, limit: int) -> list[Document]: ...
+
+    def session_number(self, session: str) -> int | None: ...
+    def places(self, session: str) -> list[Place]: ...
+    def last_index(self, session: str) -> int: ...
+
+    def turn(self, turn_id: str) -> Turn | None: ...
+    def turns(self, seqs: Sequence[int]) -> dict[int, Turn]: ...
+    def thread(self, session: str, after: int, limit: int) -> list[Turn]: ...
+    def recent_turns(
+        self, limit: int, since: datetime | None, until: datetime | None, session: str | None
+    ) -> Iterator[Turn]: ...
+
+    def record(self, record_id: str) -> Record | None: ...
+    def records(self, nums: Sequence[int]) -> dict[int, Record]: ...
+    def records_of(self, turn: Turn) -> list[Record]: ...
+    def recent_records(
+        self, limit: int, kind: Kind | None, since: datetime | None, until: datetime | None, session: str | None
+    ) -> list[Record]: ...
+    def hidden(self, space: Space) -> list[int]: ...
+    def is_hidden(self, noun_id: str) -> bool: ...
+    def acts(self, subject: str) -> list[Action]: ...
+    def receipts(self, subject: str) -> list[Decision]: ...
+
+    def document_blocks(self, space: Space) -> list[BlockRef]: ...
+    def document_block(self, space: Space, block: int) -> bytes: ...
+    def postings(self, space: Space, terms: Sequence[str]) -> dict[str, list[tuple[int, bytes]]]: ...
+    def segment_blocks(self, space: Space, fingerprint: str) -> list[BlockRef]: ...
+    def segment(self, space: Space, fingerprint: str, block: int) -> bytes: ...
+    def vectors(self, space: Space, fingerprint: str, nums: Sequence[int]) -> list[tuple[int, bytes]]: ...
+    def vectors_between(self, space: Space, fingerprint: str, after: int, upto: int) -> list[tuple[int, bytes]]: ...
+
+
+class Store(Protocol):
+    """A database that holds any number of namespaces."""
+
+    @property
+    def location(self) -> str: ...
+    @property
+    def engine(self) -> str: ...
+    @property
+    def schema(self) -> int: ...
+
+    def bootstrap(self, namespace: str, session: str | None) -> None:
+        """Create what is needed; calling it twice changes nothing."""
+        ...
+
+    def append(
+        self, namespace: str, session: str, turns: Sequence[NewTurn], recorded_at: datetime, expect: int | None = None
+    ) -> list[Turn] | None:
+        """Put turns at the end of the log, durably, in one transaction.
+
+        A key that the session knows already stores nothing and gives the first turn back. With `expect` (the last
+        index the caller knows of) nothing is written and None returned if the session has moved on.
+        """
+        ...
+
+    def act(self, namespace: str, action: Action) -> None:
+        """Put an operator's act into the log and its effect into the views, in one transaction."""
+        ...
+
+    def snapshot(self, namespace: str) -> AbstractContextManager[Snapshot]: ...
+
+    def claim(self, namespace: str) -> AbstractContextManager[bool]:
+        """Whether this worker may derive for the namespace now; false while another does. A crash gives it free."""
+        ...
+
+    def advance(self, namespace: str, moves: Sequence[Move], changes: Changes) -> bool:
+        """Write changes and move cursors in one transaction, or do nothing and say False if another was first."""
+        ...
+
+    def clear_views(self, namespace: str) -> None:
+        """Drop every view of the namespace and replay the operator's acts; turns and vectors stay (INV-3)."""
+        ...
+
+    def check(self) -> list[str]:
+        """What the engine's own integrity check has to say; empty when all is well."""
+        ...
+
+    def size(self) -> int: ...
+    def close(self) -> None: ...

@@ -1,0 +1,266 @@
+"""Connections to one SQLite file: how it is opened, locked, written and read.
+
+WAL with synchronous FULL: an acknowledged turn survives a power cut. Writers queue behind an flock before BEGIN
+IMMEDIATE: SQLite's own busy handler polls, and with 8 processes its worst wait was twelve times as long. The lock is a
+file of its own, because closing any other handle on the database file would drop SQLite's locks on it.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+
+import apsw
+
+from holdfast.errors import (
+    Closed,
+    StoreBusy,
+    StoreDamaged,
+    StoreError,
+    StoreForeign,
+    StoreIsDirectory,
+    StoreNewer,
+    StoreReadOnly,
+)
+from holdfast.settings import StoreSettings
+from holdfast.store.sqlite.schema import APPLICATION_ID, MIGRATIONS, SCHEMA
+
+_fcntl: ModuleType | None
+try:
+    import fcntl as _fcntl
+except ImportError:  # Windows: SQLite's own locks and the busy time-out remain
+    _fcntl = None
+
+__all__ = ["Connections", "FileLock", "translated"]
+
+# Waiting for the lock: a commit takes about .3 ms, so look again soon, then less often. A blocking flock would have
+# no time-out, and a stopped process would stop every other.
+_FIRST_PAUSE_S = 0.0002
+_LONGEST_PAUSE_S = 0.005
+
+
+@contextmanager
+def translated(path: Path) -> Iterator[None]:
+    """SQLite's errors in our own words."""
+    try:
+        yield
+    except (apsw.NotADBError, apsw.CorruptError) as error:
+        raise StoreDamaged(
+            f"{path} is damaged or not a database ({error}). Restore it from a backup, or move it away to start anew"
+        ) from error
+    except (apsw.ReadOnlyError, apsw.PermissionsError) as error:
+        raise StoreReadOnly(
+            f"{path} cannot be written ({error}). Check the rights of the file and its folder"
+        ) from error
+    except (apsw.BusyError, apsw.LockedError) as error:
+        raise StoreBusy(f"{path} is held by another process for too long ({error}). Try again") from error
+    except apsw.FullError as error:
+        raise StoreError(f"the disk of {path} is full; nothing of this write was kept") from error
+    except apsw.CantOpenError as error:
+        raise StoreError(f"cannot open {path} ({error}). Does its folder exist, and may you write there?") from error
+    except apsw.IOError as error:
+        raise StoreError(f"the disk of {path} failed ({error}); nothing of this write was kept") from error
+
+
+class FileLock:
+    """An flock on a file beside the store. The system gives it free when its holder dies."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600) if _fcntl else None
+
+    def acquire(self, timeout_s: float) -> bool:
+        if _fcntl is None or self._file is None:
+            return True
+        deadline = time.monotonic() + timeout_s
+        pause = _FIRST_PAUSE_S
+        while not self._try():
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(pause)
+            pause = min(pause * 1.5, _LONGEST_PAUSE_S)
+        return True
+
+    def _try(self) -> bool:
+        assert _fcntl is not None and self._file is not None
+        try:
+            _fcntl.flock(self._file, _fcntl.LOCK_EX | _fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno in (errno.EWOULDBLOCK, errno.EINTR):
+                return False
+            raise
+        return True
+
+    def release(self) -> None:
+        if _fcntl is not None and self._file is not None:
+            _fcntl.flock(self._file, _fcntl.LOCK_UN)
+
+    def close(self) -> None:
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+
+class Connections:
+    """One writer for the process, one reader for each thread."""
+
+    def __init__(self, path: Path, settings: StoreSettings) -> None:
+        self.path = path
+        self._settings = settings
+        self._closed = False
+        self._write_gate = threading.RLock()
+        self._local = threading.local()
+        self._readers: list[apsw.Connection] = []
+        self._readers_gate = threading.Lock()
+        _check_path(path)
+        with translated(path):
+            self._lock = FileLock(path.with_name(path.name + "-lock"))
+            try:
+                self._writer = self._open()
+                self._migrate()
+            except BaseException:
+                self._lock.close()
+                raise
+
+    def _open(self) -> apsw.Connection:
+        connection = apsw.Connection(str(self.path))
+        connection.set_busy_timeout(int(self._settings.busy_s * 1000))
+        connection.pragma("synchronous", "FULL" if self._settings.durable else "OFF")
+        connection.pragma("temp_store", "MEMORY")
+        connection.pragma("cache_size", -8192)
+        return connection
+
+    def _migrate(self) -> None:
+        writer = self._writer
+        found, application = writer.pragma("user_version"), writer.pragma("application_id")
+        if application not in (0, APPLICATION_ID) or (application == 0 and _has_tables(writer)):
+            writer.close()
+            raise StoreForeign(f"{self.path} is a database of another program; choose another path")
+        if found > SCHEMA:
+            writer.close()
+            raise StoreNewer(
+                f"{self.path} was made by a newer Holdfast (schema {found}, this one knows {SCHEMA}). "
+                "Upgrade: pip install -U holdfast"
+            )
+        if writer.pragma("journal_mode") != "wal":
+            with self._locked():
+                writer.pragma("journal_mode", "WAL")
+        if found < SCHEMA:
+            with self.writing() as connection:
+                for number in range(
+                    connection.pragma("user_version"), SCHEMA
+                ):  # read again: another may have been first
+                    connection.execute(MIGRATIONS[number])
+                connection.pragma("application_id", APPLICATION_ID)
+                connection.pragma("user_version", SCHEMA)
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        if not self._lock.acquire(self._settings.busy_s):
+            raise StoreBusy(f"{self.path} has been held by another writer for {self._settings.busy_s:.0f} s. Try again")
+        try:
+            yield
+        finally:
+            self._lock.release()
+
+    @contextmanager
+    def writing(self) -> Iterator[apsw.Connection]:
+        """A write transaction: all of it durable when the block ends, or none of it."""
+        with self._write_gate:
+            if self._closed:
+                raise Closed("this memory was closed; open it again to use it")
+            with translated(self.path), self._locked():
+                writer = self._writer
+                writer.execute("BEGIN IMMEDIATE")
+                try:
+                    yield writer
+                    writer.execute("COMMIT")
+                except BaseException:
+                    if writer.in_transaction:
+                        writer.execute("ROLLBACK")
+                    raise
+
+    @contextmanager
+    def reading(self) -> Iterator[apsw.Connection]:
+        """A read transaction: everything in the block is seen as it stood at one moment."""
+        reader = self._reader()
+        with translated(self.path):
+            if reader.in_transaction:  # a snapshot inside a snapshot sees the same moment
+                yield reader
+                return
+            reader.execute("BEGIN")
+            try:
+                yield reader
+            finally:
+                if not self._closed:
+                    reader.execute("COMMIT")
+
+    def _reader(self) -> apsw.Connection:
+        if self._closed:
+            raise Closed("this memory was closed; open it again to use it")
+        reader: apsw.Connection | None = getattr(self._local, "reader", None)
+        if reader is None:
+            with translated(self.path):
+                reader = self._open()
+                reader.pragma("query_only", True)
+            self._local.reader = reader
+            with self._readers_gate:
+                self._readers.append(reader)
+        return reader
+
+    def close(self) -> None:
+        with self._write_gate:
+            if self._closed:
+                return
+            self._closed = True
+            with self._readers_gate:
+                for reader in self._readers:
+                    reader.close()
+            self._writer.close()
+            self._lock.close()
+
+
+def _has_tables(connection: apsw.Connection) -> bool:
+    return bool(connection.execute("SELECT count(*) FROM sqlite_master").get)
+
+
+def _check_path(path: Path) -> None:
+    """The faults that SQLite would report in words nobody understands."""
+    if path.is_dir():
+        raise StoreIsDirectory(f"{path} is a directory; give the path of a file, for example {path / 'memory.db'}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise StoreError(f"cannot make the folder {path.parent}: {error.strerror}") from error
+    if not path.exists():
+        try:
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        except OSError as error:
+            raise StoreReadOnly(f"cannot create {path}: {error.strerror}") from error
+        return
+    # Even root, whom the rights do not stop, meant something by taking them away.
+    if not path.stat().st_mode & 0o222 or not os.access(path, os.W_OK):
+        raise StoreReadOnly(f"{path} is read-only; Holdfast must be able to write its store (chmod u+w {path})")
+    _check_length(path)
+
+
+def _check_length(path: Path) -> None:
+    """A truncated file: its header counts more pages than it has."""
+    if path.with_name(path.name + "-wal").exists():
+        return  # pages may still be in the WAL; and whoever has it open here would lose SQLite's locks by our close()
+    size = path.stat().st_size
+    if size == 0:
+        return
+    with path.open("rb") as file:
+        header = file.read(100)
+    if len(header) < 100 or not header.startswith(b"SQLite format 3\x00"):
+        raise StoreDamaged(f"{path} is not a Holdfast store: it is no SQLite file, or its first page is damaged")
+    page = int.from_bytes(header[16:18], "big")
+    expected = int.from_bytes(header[28:32], "big") * (65536 if page == 1 else page)
+    if header[24:28] == header[92:96] and size < expected:
+        raise StoreDamaged(f"{path} is truncated: {size:,} of {expected:,} bytes are left. Restore it from a backup")

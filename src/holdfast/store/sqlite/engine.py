@@ -1,0 +1,262 @@
+"""The default engine: one SQLite file holds the log and every view of it, for any number of namespaces."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+
+import apsw
+
+from holdfast.log.align import digest
+from holdfast.log.ids import new_id
+from holdfast.model import Action, NewTurn, Turn
+from holdfast.moments import to_micros
+from holdfast.settings import StoreSettings
+from holdfast.store.codes import model_number, role_number
+from holdfast.store.protocol import Changes, Move
+from holdfast.store.sqlite.acts import apply_act, replay_acts
+from holdfast.store.sqlite.connection import Connections, FileLock
+from holdfast.store.sqlite.keys import number_of, place, vector_place
+from holdfast.store.sqlite.rows import TURN_COLUMNS, pack_metadata, read_turn
+from holdfast.store.sqlite.schema import SCHEMA
+from holdfast.store.sqlite.snapshot import SqliteSnapshot
+
+__all__ = ["SqliteStore"]
+
+# Views that are dropped and derived anew; vectors stay, as a model's output (INV-3).
+_VIEWS = ("records", "sources", "hidden", "receipts", "documents", "postings", "segments")
+
+_INSERT_TURN = """INSERT INTO log (pos, ns, id, entry, session, idx, role, origin, at, at_given, recorded_at, stability,
+                                   key, digest, text, metadata)
+                  VALUES (?, ?, ?, 'turn', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+
+
+class SqliteStore:
+    engine = "sqlite"
+    schema = SCHEMA
+
+    def __init__(self, path: str | Path, settings: StoreSettings) -> None:
+        self._path = Path(path).expanduser().absolute()
+        self._connections = Connections(self._path, settings)
+        self._work = FileLock(self._path.with_name(self._path.name + "-work"))
+
+    @property
+    def location(self) -> str:
+        return str(self._path)
+
+    # --- writing the log
+
+    def bootstrap(self, namespace: str, session: str | None) -> None:
+        with self._connections.writing() as connection:
+            ns = _namespace(connection, namespace)
+            if session is not None:
+                _session(connection, ns, session)
+
+    def append(
+        self, namespace: str, session: str, turns: Sequence[NewTurn], recorded_at: datetime, expect: int | None = None
+    ) -> list[Turn] | None:
+        with self._connections.writing() as connection:
+            ns = _namespace(connection, namespace)
+            number = _session(connection, ns, session)
+            index = _last_index(connection, ns, number)
+            if expect is not None and index != expect:
+                return None
+            seq = _last_seq(connection, ns)
+            kept: list[Turn] = []
+            for turn in turns:
+                known = None if turn.key is None else _turn_of_key(connection, namespace, ns, number, turn.key)
+                if known is None:
+                    seq, index = seq + 1, index + 1
+                    known = _kept(turn, namespace, session, index, seq, recorded_at)
+                    connection.execute(_INSERT_TURN, _turn_row(known, turn, ns, number))
+                kept.append(known)
+            return kept
+
+    def act(self, namespace: str, action: Action) -> None:
+        with self._connections.writing() as connection:
+            ns = _namespace(connection, namespace)
+            connection.execute(
+                """INSERT INTO log (pos, ns, id, entry, at, at_given, recorded_at, text)
+                   VALUES (?, ?, ?, ?, ?, 1, ?, ?)""",
+                (
+                    place(ns, _last_seq(connection, ns) + 1),
+                    ns,
+                    action.subject,
+                    action.entry.value,
+                    to_micros(action.at),
+                    to_micros(action.at),
+                    json.dumps(action.payload, ensure_ascii=False),
+                ),
+            )
+            apply_act(connection, ns, action)
+
+    # --- reading
+
+    @contextmanager
+    def snapshot(self, namespace: str) -> Iterator[SqliteSnapshot]:
+        with self._connections.reading() as connection:
+            yield SqliteSnapshot(connection, namespace)
+
+    # --- derived work
+
+    @contextmanager
+    def claim(self, namespace: str) -> Iterator[bool]:
+        """One worker at a time for the whole file: so are its writers, and the lock dies with its holder."""
+        mine = self._work.acquire(0.0)
+        try:
+            yield mine
+        finally:
+            if mine:
+                self._work.release()
+
+    def advance(self, namespace: str, moves: Sequence[Move], changes: Changes) -> bool:
+        with self._connections.writing() as connection:
+            ns = _namespace(connection, namespace)
+            for move in moves:
+                row = connection.execute(
+                    "SELECT done FROM cursors WHERE ns = ? AND stage = ?", (ns, move.stage)
+                ).fetchone()
+                if (row[0] if row else 0) != move.after:
+                    return False
+            connection.executemany(
+                "INSERT INTO cursors VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET done = excluded.done",
+                [(ns, move.stage, move.upto) for move in moves],
+            )
+            _write_changes(connection, ns, changes)
+            return True
+
+    def clear_views(self, namespace: str) -> None:
+        with self._connections.writing() as connection:
+            ns = _namespace(connection, namespace)
+            for table in _VIEWS:
+                connection.execute(f"DELETE FROM {table} WHERE ns = ?", (ns,))
+            connection.execute("DELETE FROM cursors WHERE ns = ?", (ns,))
+            replay_acts(connection, ns)
+
+    # --- the file itself
+
+    def check(self) -> list[str]:
+        with self._connections.reading() as connection:
+            found = [str(row[0]) for row in connection.execute("PRAGMA integrity_check")]
+        return [line for line in found if line != "ok"]
+
+    def size(self) -> int:
+        return sum(
+            part.stat().st_size
+            for part in (self._path, self._path.with_name(self._path.name + "-wal"))
+            if part.exists()
+        )
+
+    def close(self) -> None:
+        self._connections.close()
+        self._work.close()
+
+
+def _write_changes(connection: apsw.Connection, ns: int, changes: Changes) -> None:
+    # SQLite's || makes text of two blobs, hence the casts.
+    connection.executemany(
+        """INSERT INTO postings VALUES (?, ?, ?, ?, ?)
+           ON CONFLICT DO UPDATE SET data = CAST(data || excluded.data AS BLOB)""",
+        [(ns, *row) for row in changes.postings],
+    )
+    connection.executemany(
+        """INSERT INTO documents VALUES (?, ?, ?, 1, ?)
+           ON CONFLICT DO UPDATE SET version = version + 1, data = CAST(data || excluded.data AS BLOB)""",
+        [(ns, *row) for row in changes.documents],
+    )
+    if changes.vectors or changes.segments:
+        model = model_number(changes.fingerprint)
+        connection.execute("INSERT OR IGNORE INTO models VALUES (?, ?, ?)", (ns, model, changes.fingerprint))
+        connection.executemany(
+            "INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)",
+            [(vector_place(ns, space, num), model, data) for space, num, data in changes.vectors],
+        )
+        connection.executemany(
+            """INSERT INTO segments VALUES (?, ?, ?, ?, 1, ?)
+               ON CONFLICT DO UPDATE SET version = version + 1, data = excluded.data""",
+            [(ns, space, model, block, data) for space, block, data in changes.segments],
+        )
+    connection.executemany(
+        """INSERT INTO receipts SELECT ?1, ?2, coalesce(max(number), 0) + 1, ?3, ?4, ?5, ?6
+           FROM receipts WHERE ns = ?1 AND subject = ?2""",
+        [
+            (
+                ns,
+                subject,
+                decision.what,
+                decision.reason,
+                None if decision.at is None else to_micros(decision.at),
+                pack_metadata(decision.details),
+            )
+            for subject, decision in changes.receipts
+        ],
+    )
+
+
+def _namespace(connection: apsw.Connection, name: str) -> int:
+    row = connection.execute("SELECT ns FROM namespaces WHERE name = ?", (name,)).fetchone()
+    if row is None:
+        connection.execute("INSERT INTO namespaces (name) VALUES (?)", (name,))
+        return connection.last_insert_rowid()
+    return int(row[0])
+
+
+def _session(connection: apsw.Connection, ns: int, name: str) -> int:
+    row = connection.execute("SELECT session FROM sessions WHERE ns = ? AND name = ?", (ns, name)).fetchone()
+    if row is not None:
+        return int(row[0])
+    last = connection.execute("SELECT coalesce(max(session), 0) FROM sessions WHERE ns = ?", (ns,)).get
+    connection.execute("INSERT INTO sessions VALUES (?, ?, ?)", (ns, last + 1, name))
+    return int(last + 1)
+
+
+def _last_seq(connection: apsw.Connection, ns: int) -> int:
+    row = connection.execute(
+        "SELECT max(pos) FROM log WHERE pos BETWEEN ? AND ?", (place(ns, 0), place(ns + 1, 0) - 1)
+    ).fetchone()
+    return 0 if row is None or row[0] is None else number_of(row[0])
+
+
+def _last_index(connection: apsw.Connection, ns: int, session: int) -> int:
+    row = connection.execute(
+        "SELECT max(idx) FROM log WHERE ns = ? AND session = ? AND entry = 'turn'", (ns, session)
+    ).fetchone()
+    return -1 if row is None or row[0] is None else int(row[0])
+
+
+def _turn_of_key(connection: apsw.Connection, namespace: str, ns: int, session: int, key: str) -> Turn | None:
+    row = connection.execute(
+        f"""SELECT {TURN_COLUMNS} FROM log JOIN sessions ON sessions.ns = log.ns AND sessions.session = log.session
+            WHERE log.ns = ? AND log.session = ? AND log.key = ?""",
+        (ns, session, key),
+    ).fetchone()
+    return read_turn(namespace, row) if row else None
+
+
+def _kept(turn: NewTurn, namespace: str, session: str, index: int, seq: int, recorded_at: datetime) -> Turn:
+    return Turn(
+        id=new_id("t", recorded_at),
+        namespace=namespace,
+        session=session,
+        index=index,
+        role=turn.role,
+        origin=turn.origin,
+        text=turn.text,
+        at=turn.at,
+        recorded_at=recorded_at,
+        stability=turn.stability,
+        seq=seq,
+        key=turn.key,
+        metadata=turn.metadata,
+    )
+
+
+def _turn_row(kept: Turn, turn: NewTurn, ns: int, session: int) -> tuple[object, ...]:
+    return (
+        place(ns, kept.seq), ns, kept.id, session, kept.index, role_number(kept.role), kept.origin.value,
+        to_micros(kept.at), turn.at_given, to_micros(kept.recorded_at), kept.stability, kept.key,
+        digest(kept.role, kept.text), kept.text, pack_metadata(kept.metadata),
+    )  # fmt: skip

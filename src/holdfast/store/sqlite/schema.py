@@ -1,0 +1,154 @@
+"""The tables of the SQLite engine, as numbered migrations.
+
+Every key begins with the namespace. Rows that are clustered by namespace and number use one integer for both
+(keys.py), which spares an index and keeps a namespace's rows side by side.
+"""
+
+from __future__ import annotations
+
+__all__ = ["APPLICATION_ID", "MIGRATIONS", "SCHEMA"]
+
+APPLICATION_ID = 0x484F4C44  # "HOLD": tells our files from other programs'
+
+_SPINE = """
+CREATE TABLE namespaces (
+    ns INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE
+);
+
+CREATE TABLE sessions (
+    ns INTEGER NOT NULL,
+    session INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    PRIMARY KEY (ns, session)
+) WITHOUT ROWID;
+CREATE UNIQUE INDEX sessions_by_name ON sessions (ns, name);
+
+-- The truth. A line is a turn, or an operator's act (entry <> 'turn': id is the subject, text its payload).
+CREATE TABLE log (
+    pos INTEGER PRIMARY KEY,          -- namespace and place in its log
+    ns INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    entry TEXT NOT NULL,
+    session INTEGER,
+    idx INTEGER,
+    role INTEGER,
+    origin TEXT,
+    at INTEGER NOT NULL,              -- when it was said, microseconds of UTC
+    at_given INTEGER NOT NULL,
+    recorded_at INTEGER NOT NULL,
+    stability REAL,
+    key TEXT,
+    digest BLOB,                      -- of role and text: aligns a conversation that is handed over again
+    text TEXT NOT NULL,
+    metadata TEXT
+);
+CREATE UNIQUE INDEX log_by_id ON log (ns, id) WHERE entry = 'turn';
+CREATE INDEX log_acts ON log (ns, id) WHERE entry <> 'turn';
+CREATE UNIQUE INDEX log_by_place ON log (ns, session, idx, digest, at, at_given) WHERE entry = 'turn';
+CREATE UNIQUE INDEX log_by_key ON log (ns, session, key) WHERE key IS NOT NULL;
+CREATE INDEX log_by_time ON log (ns, at) WHERE entry = 'turn';
+CREATE INDEX log_by_session_time ON log (ns, session, at) WHERE entry = 'turn';
+
+CREATE TABLE records (
+    pos INTEGER PRIMARY KEY,          -- namespace and number
+    ns INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    kind INTEGER NOT NULL,
+    text TEXT NOT NULL,
+    provenance TEXT NOT NULL,
+    confidence REAL NOT NULL,
+    evidence_count INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    valid_from INTEGER NOT NULL,
+    valid_to INTEGER,
+    superseded_by TEXT,
+    retrieval_count INTEGER NOT NULL DEFAULT 0,
+    last_retrieved_at INTEGER,
+    metadata TEXT
+);
+CREATE UNIQUE INDEX records_by_id ON records (ns, id);
+CREATE INDEX records_by_time ON records (ns, at);
+CREATE INDEX records_by_kind ON records (ns, kind, at);
+
+-- Which turns a record came from.
+CREATE TABLE sources (
+    ns INTEGER NOT NULL,
+    record INTEGER NOT NULL,
+    turn INTEGER NOT NULL,
+    PRIMARY KEY (ns, record, turn)
+) WITHOUT ROWID;
+CREATE INDEX sources_by_turn ON sources (ns, turn);
+
+-- What was forgotten: hidden from recall, kept in the log.
+CREATE TABLE hidden (
+    ns INTEGER NOT NULL,
+    space INTEGER NOT NULL,
+    num INTEGER NOT NULL,
+    PRIMARY KEY (ns, space, num)
+) WITHOUT ROWID;
+
+CREATE TABLE receipts (
+    ns INTEGER NOT NULL,
+    subject TEXT NOT NULL,
+    number INTEGER NOT NULL,
+    what TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    at INTEGER,
+    details TEXT,
+    PRIMARY KEY (ns, subject, number)
+) WITHOUT ROWID;
+
+-- How far each derived view has come.
+CREATE TABLE cursors (
+    ns INTEGER NOT NULL,
+    stage TEXT NOT NULL,
+    done INTEGER NOT NULL,
+    PRIMARY KEY (ns, stage)
+) WITHOUT ROWID;
+
+-- The word index: documents of a block, and for each term the documents of a block that hold it.
+CREATE TABLE documents (
+    ns INTEGER NOT NULL,
+    space INTEGER NOT NULL,
+    block INTEGER NOT NULL,
+    version INTEGER NOT NULL,
+    data BLOB NOT NULL,
+    PRIMARY KEY (ns, space, block)
+) WITHOUT ROWID;
+CREATE TABLE postings (
+    ns INTEGER NOT NULL,
+    space INTEGER NOT NULL,
+    term TEXT NOT NULL,
+    block INTEGER NOT NULL,
+    data BLOB NOT NULL,
+    PRIMARY KEY (ns, space, term, block)
+) WITHOUT ROWID;
+
+-- Vectors in full precision, one a document, and their quantised segments, which is what a search reads.
+CREATE TABLE vectors (
+    pos INTEGER PRIMARY KEY,          -- namespace, space and document
+    model INTEGER NOT NULL,
+    data BLOB NOT NULL
+);
+CREATE TABLE segments (
+    ns INTEGER NOT NULL,
+    space INTEGER NOT NULL,
+    model INTEGER NOT NULL,
+    block INTEGER NOT NULL,
+    version INTEGER NOT NULL,
+    data BLOB NOT NULL,
+    PRIMARY KEY (ns, space, model, block)
+) WITHOUT ROWID;
+CREATE TABLE models (
+    ns INTEGER NOT NULL,
+    model INTEGER NOT NULL,
+    fingerprint TEXT NOT NULL,
+    PRIMARY KEY (ns, model)
+) WITHOUT ROWID;
+"""
+
+MIGRATIONS: tuple[str, ...] = (_SPINE,)
+"""Migration n takes a store from schema n to n + 1. Never change one that has shipped: add the next."""
+
+SCHEMA = len(MIGRATIONS)

@@ -1,0 +1,301 @@
+"""Reading one namespace of a SQLite store as it stood at one moment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+import apsw
+
+from holdfast.log.align import Place
+from holdfast.model import Action, Decision, Entry, Kind, Record, Turn
+from holdfast.moments import from_micros, to_micros
+from holdfast.store.codes import kind_number, model_number
+from holdfast.store.protocol import BlockRef, Counts, Document, Space
+from holdfast.store.sqlite.keys import number_of, place, vector_place
+from holdfast.store.sqlite.rows import RECORD_COLUMNS, TURN_COLUMNS, read_record, read_turn, unpack_metadata
+
+__all__ = ["SqliteSnapshot"]
+
+SQLiteValue = int | float | str | bytes | None
+
+_FROM_LOG = "FROM log JOIN sessions ON sessions.ns = log.ns AND sessions.session = log.session"
+_MANY = 500  # values of one IN list
+_NO_NAMESPACE = -1  # a namespace nobody has written to: every query below finds nothing
+
+
+class SqliteSnapshot:
+    def __init__(self, connection: apsw.Connection, namespace: str) -> None:
+        self._connection = connection
+        self._namespace = namespace
+        row = connection.execute("SELECT ns FROM namespaces WHERE name = ?", (namespace,)).fetchone()
+        self.ns: int = row[0] if row else _NO_NAMESPACE
+
+    def _rows(self, sql: str, values: Sequence[SQLiteValue] = ()) -> Iterator[Any]:
+        return self._connection.execute(sql, values)
+
+    def _one(self, sql: str, values: Sequence[SQLiteValue] = ()) -> object:
+        row = next(self._rows(sql, values), None)
+        return row[0] if row else None
+
+    # --- how far things have come
+
+    def end(self, space: Space = Space.TURN) -> int:
+        if self.ns == _NO_NAMESPACE:
+            return 0
+        table = "log" if space is Space.TURN else "records"
+        last = self._one(
+            f"SELECT max(pos) FROM {table} WHERE pos BETWEEN ? AND ?", (place(self.ns, 0), place(self.ns + 1, 0) - 1)
+        )
+        return number_of(last) if isinstance(last, int) else 0
+
+    def cursor(self, stage: str) -> int:
+        done = self._one("SELECT done FROM cursors WHERE ns = ? AND stage = ?", (self.ns, stage))
+        return done if isinstance(done, int) else 0
+
+    def counts(self) -> Counts:
+        def count(sql: str) -> int:
+            number = self._one(sql, (self.ns,))
+            assert isinstance(number, int)
+            return number
+
+        return Counts(
+            sessions=count("SELECT count(*) FROM sessions WHERE ns = ?"),
+            turns=count("SELECT count(*) FROM log WHERE ns = ? AND entry = 'turn'"),
+            records=count("SELECT count(*) FROM records WHERE ns = ? AND superseded_by IS NULL"),
+            hidden=count("SELECT count(*) FROM hidden WHERE ns = ?"),
+        )
+
+    def documents(self, space: Space, after: int, limit: int) -> list[Document]:
+        if self.ns == _NO_NAMESPACE:
+            return []
+        span = (place(self.ns, after), place(self.ns + 1, 0) - 1, limit)
+        if space is Space.TURN:
+            sql = """SELECT pos, text, at, session, idx, role FROM log
+                     WHERE pos > ? AND pos <= ? AND entry = 'turn' ORDER BY pos LIMIT ?"""
+        else:
+            sql = "SELECT pos, text, at, 0, 0, kind FROM records WHERE pos > ? AND pos <= ? ORDER BY pos LIMIT ?"
+        return [
+            Document(number_of(pos), text, at, session, index, sort)
+            for pos, text, at, session, index, sort in self._rows(sql, span)
+        ]
+
+    # --- sessions and turns
+
+    def session_number(self, session: str) -> int | None:
+        number = self._one("SELECT session FROM sessions WHERE ns = ? AND name = ?", (self.ns, session))
+        return number if isinstance(number, int) else None
+
+    def places(self, session: str) -> list[Place]:
+        scope = (self.ns, self.session_number(session))
+        keyed = {
+            row[0] for row in self._rows("SELECT idx FROM log WHERE ns = ? AND session = ? AND key IS NOT NULL", scope)
+        }
+        rows = self._rows(
+            """SELECT idx, digest, at, at_given FROM log INDEXED BY log_by_place
+               WHERE ns = ? AND session = ? AND entry = 'turn' ORDER BY idx""",
+            scope,
+        )
+        return [
+            Place(index, digest, from_micros(at) if given else None, index in keyed)
+            for index, digest, at, given in rows
+        ]
+
+    def last_index(self, session: str) -> int:
+        """The highest index of the session, -1 before its first turn."""
+        last = self._one(
+            "SELECT max(idx) FROM log WHERE ns = ? AND session = ? AND entry = 'turn'",
+            (self.ns, self.session_number(session)),
+        )
+        return last if isinstance(last, int) else -1
+
+    def turn(self, turn_id: str) -> Turn | None:
+        row = next(
+            self._rows(
+                f"SELECT {TURN_COLUMNS} {_FROM_LOG} WHERE log.ns = ? AND log.id = ? AND log.entry = 'turn'",
+                (self.ns, turn_id),
+            ),
+            None,
+        )
+        return read_turn(self._namespace, row) if row else None
+
+    def turns(self, seqs: Sequence[int]) -> dict[int, Turn]:
+        found = {}
+        for start in range(0, len(seqs), _MANY):
+            part = [place(self.ns, seq) for seq in seqs[start : start + _MANY]]
+            marks = ",".join("?" * len(part))
+            for row in self._rows(
+                f"SELECT {TURN_COLUMNS} {_FROM_LOG} WHERE log.pos IN ({marks}) AND log.entry = 'turn'", part
+            ):
+                turn = read_turn(self._namespace, row)
+                found[turn.seq] = turn
+        return found
+
+    def thread(self, session: str, after: int, limit: int) -> list[Turn]:
+        rows = self._rows(
+            f"""SELECT {TURN_COLUMNS} {_FROM_LOG}
+                WHERE log.ns = ? AND log.session = ? AND log.idx > ? AND log.entry = 'turn' ORDER BY log.idx LIMIT ?""",
+            (self.ns, self.session_number(session), after, limit),
+        )
+        return [read_turn(self._namespace, row) for row in rows]
+
+    def recent_turns(
+        self, limit: int, since: datetime | None, until: datetime | None, session: str | None
+    ) -> Iterator[Turn]:
+        """Newest first by the time they were said; of those said at once, the later line of the log first."""
+        scope, values = "log.ns = ?", [self.ns]
+        if session is not None:
+            number = self.session_number(session)
+            if number is None:
+                return
+            scope, values = "log.ns = ? AND log.session = ?", [self.ns, number]
+        if since is not None:
+            scope, values = f"{scope} AND log.at >= ?", [*values, to_micros(since)]
+        if until is not None:
+            scope, values = f"{scope} AND log.at < ?", [*values, to_micros(until)]
+        sql = f"""SELECT {TURN_COLUMNS} {_FROM_LOG}
+                  WHERE {scope} AND log.entry = 'turn' ORDER BY log.at DESC, log.pos DESC LIMIT ?"""
+        for row in self._rows(sql, (*values, limit)):
+            yield read_turn(self._namespace, row)
+
+    # --- records
+
+    def record(self, record_id: str) -> Record | None:
+        row = next(
+            self._rows(f"SELECT {RECORD_COLUMNS} FROM records WHERE ns = ? AND id = ?", (self.ns, record_id)), None
+        )
+        return self._read_record(row) if row else None
+
+    def records(self, nums: Sequence[int]) -> dict[int, Record]:
+        found = {}
+        for start in range(0, len(nums), _MANY):
+            part = [place(self.ns, num) for num in nums[start : start + _MANY]]
+            marks = ",".join("?" * len(part))
+            for row in list(self._rows(f"SELECT {RECORD_COLUMNS} FROM records WHERE pos IN ({marks})", part)):
+                found[number_of(row[0])] = self._read_record(row)
+        return found
+
+    def records_of(self, turn: Turn) -> list[Record]:
+        nums = self._rows("SELECT record FROM sources WHERE ns = ? AND turn = ?", (self.ns, turn.seq))
+        found = self.records([num for (num,) in nums])
+        return [found[num] for num in sorted(found)]
+
+    def recent_records(
+        self, limit: int, kind: Kind | None, since: datetime | None, until: datetime | None, session: str | None
+    ) -> list[Record]:
+        scope, values = "ns = ?", [self.ns]
+        if kind is not None:
+            scope, values = f"{scope} AND kind = ?", [*values, kind_number(kind)]
+        if since is not None:
+            scope, values = f"{scope} AND at >= ?", [*values, to_micros(since)]
+        if until is not None:
+            scope, values = f"{scope} AND at < ?", [*values, to_micros(until)]
+        if session is not None:
+            scope = f"""{scope} AND EXISTS (
+                        SELECT 1 FROM sources JOIN log ON log.pos = (records.ns << 40) | sources.turn
+                        WHERE sources.ns = records.ns AND sources.record = records.pos & ((1 << 39) - 1)
+                        AND log.session = ?)"""
+            values = [*values, self.session_number(session) or 0]
+        rows = self._rows(
+            f"""SELECT {RECORD_COLUMNS} FROM records WHERE {scope} AND superseded_by IS NULL
+                AND NOT EXISTS (SELECT 1 FROM hidden WHERE hidden.ns = records.ns AND hidden.space = 1
+                                AND hidden.num = records.pos & ((1 << 39) - 1))
+                ORDER BY at DESC, pos DESC LIMIT ?""",
+            (*values, limit),
+        )
+        return [self._read_record(row) for row in list(rows)]
+
+    def _read_record(self, row: tuple[object, ...]) -> Record:
+        pos = row[0]
+        assert isinstance(pos, int)
+        turn_ids = self._rows(
+            """SELECT log.id FROM sources JOIN log ON log.pos = (sources.ns << 40) | sources.turn
+               WHERE sources.ns = ? AND sources.record = ? ORDER BY sources.turn""",
+            (self.ns, number_of(pos)),
+        )
+        return read_record(self._namespace, row, [turn_id for (turn_id,) in turn_ids])
+
+    def hidden(self, space: Space) -> list[int]:
+        return [num for (num,) in self._rows("SELECT num FROM hidden WHERE ns = ? AND space = ?", (self.ns, space))]
+
+    def is_hidden(self, noun_id: str) -> bool:
+        return bool(
+            self._one(
+                """SELECT EXISTS (SELECT 1 FROM hidden JOIN log ON log.pos = (hidden.ns << 40) | hidden.num
+                                  WHERE hidden.ns = ?1 AND hidden.space = 0 AND log.id = ?2)
+                       OR EXISTS (SELECT 1 FROM hidden JOIN records ON records.pos = (hidden.ns << 40) | hidden.num
+                                  WHERE hidden.ns = ?1 AND hidden.space = 1 AND records.id = ?2)""",
+                (self.ns, noun_id),
+            )
+        )
+
+    def acts(self, subject: str) -> list[Action]:
+        rows = self._rows(
+            "SELECT entry, id, at, text FROM log WHERE ns = ? AND id = ? AND entry <> 'turn' ORDER BY pos",
+            (self.ns, subject),
+        )
+        return [
+            Action(Entry(entry), noun, from_micros(at), unpack_metadata(payload)) for entry, noun, at, payload in rows
+        ]
+
+    def receipts(self, subject: str) -> list[Decision]:
+        rows = self._rows(
+            "SELECT what, reason, at, details FROM receipts WHERE ns = ? AND subject = ? ORDER BY number",
+            (self.ns, subject),
+        )
+        return [
+            Decision(what, reason, None if at is None else from_micros(at), unpack_metadata(details))
+            for what, reason, at, details in rows
+        ]
+
+    # --- the indexes
+
+    def document_blocks(self, space: Space) -> list[BlockRef]:
+        rows = self._rows(
+            "SELECT block, version FROM documents WHERE ns = ? AND space = ? ORDER BY block", (self.ns, space)
+        )
+        return [BlockRef(block, version) for block, version in rows]
+
+    def document_block(self, space: Space, block: int) -> bytes:
+        return self._bytes(
+            "SELECT data FROM documents WHERE ns = ? AND space = ? AND block = ?", (self.ns, space, block)
+        )
+
+    def postings(self, space: Space, terms: Sequence[str]) -> dict[str, list[tuple[int, bytes]]]:
+        sql = "SELECT block, data FROM postings WHERE ns = ? AND space = ? AND term = ? ORDER BY block"
+        return {term: list(self._rows(sql, (self.ns, space, term))) for term in terms}
+
+    def segment_blocks(self, space: Space, fingerprint: str) -> list[BlockRef]:
+        rows = self._rows(
+            "SELECT block, version FROM segments WHERE ns = ? AND space = ? AND model = ? ORDER BY block",
+            (self.ns, space, model_number(fingerprint)),
+        )
+        return [BlockRef(block, version) for block, version in rows]
+
+    def segment(self, space: Space, fingerprint: str, block: int) -> bytes:
+        return self._bytes(
+            "SELECT data FROM segments WHERE ns = ? AND space = ? AND model = ? AND block = ?",
+            (self.ns, space, model_number(fingerprint), block),
+        )
+
+    def vectors(self, space: Space, fingerprint: str, nums: Sequence[int]) -> list[tuple[int, bytes]]:
+        model, sql = model_number(fingerprint), "SELECT data FROM vectors WHERE pos = ? AND model = ?"
+        found = []
+        for num in nums:
+            row = next(self._rows(sql, (vector_place(self.ns, space, num), model)), None)
+            if row:
+                found.append((num, row[0]))
+        return found
+
+    def vectors_between(self, space: Space, fingerprint: str, after: int, upto: int) -> list[tuple[int, bytes]]:
+        rows = self._rows(
+            "SELECT pos, data FROM vectors WHERE pos > ? AND pos <= ? AND model = ? ORDER BY pos",
+            (vector_place(self.ns, space, after), vector_place(self.ns, space, upto), model_number(fingerprint)),
+        )
+        return [(number_of(pos), data) for pos, data in rows]
+
+    def _bytes(self, sql: str, values: Sequence[SQLiteValue]) -> bytes:
+        data = self._one(sql, values)
+        assert isinstance(data, bytes)
+        return data

@@ -1,0 +1,197 @@
+"""Doubles that ship with Holdfast: a clock that stands still, predictable embedders, and a scripted model server."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Self, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.errors import ModelUnavailable
+from holdfast.models.embedder import Embedder, Profile, Thresholds
+from holdfast.models.unit import unit
+
+__all__ = ["Delayed", "FailingEmbedder", "FixedClock", "HashEmbedder", "Reply", "ScriptedChat", "ScriptedRequest"]
+
+
+class FixedClock:
+    """A clock that moves only when told: `clock()` is an aware UTC datetime."""
+
+    def __init__(self, now: datetime = datetime(2026, 1, 1, tzinfo=UTC)) -> None:
+        self.now = now.astimezone(UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def advance(self, by: timedelta | float) -> None:
+        """By a timedelta, or by seconds."""
+        self.now += by if isinstance(by, timedelta) else timedelta(seconds=by)
+
+
+class HashEmbedder:
+    """Every word has its own fixed random direction, so texts are as close as the words they share."""
+
+    _DIMS = 64
+
+    @property
+    def profile(self) -> Profile:
+        return Profile(
+            name="hash",
+            fingerprint=f"hash|blake2b|dims={self._DIMS}",
+            dims=self._DIMS,
+            # 64 random dimensions: unrelated words meet at 0 ± .125
+            thresholds=Thresholds(repeat=0.80, known=0.85, same=0.92, related=0.20, boost=0.78, relevant=0.40),
+            scripts=frozenset(),
+        )
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        vectors = np.zeros((len(texts), self._DIMS), dtype=np.float32)
+        for i, text in enumerate(texts):
+            for word in re.findall(r"\w+", text.lower()):
+                digest = hashlib.blake2b(word.encode(errors="replace"), digest_size=self._DIMS).digest()
+                vectors[i] += np.frombuffer(digest, dtype=np.int8)
+        return unit(vectors)
+
+
+class FailingEmbedder:
+    """Another embedder that can be taken down and brought back; counts how often it was asked."""
+
+    def __init__(self, embedder: Embedder | None = None, *, down: bool = False) -> None:
+        self._embedder = embedder or HashEmbedder()
+        self.down = down
+        self.calls = 0
+
+    @property
+    def profile(self) -> Profile:
+        return self._embedder.profile
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        self.calls += 1
+        if self.down:
+            raise ModelUnavailable("the embedder was taken down by a test")
+        return self._embedder.embed(texts)
+
+
+Reply: TypeAlias = (
+    "str | Mapping[str, object] | Sequence[Sequence[float]] | int | bytes | tuple[int, bytes] | Delayed"
+    " | Callable[[Mapping[str, object]], Reply]"
+)
+"""What the scripted server says next: a message's content, a whole JSON body, vectors, an HTTP status, raw bytes, a
+status with bytes, any of these after a delay, or a function of the request's body that gives one of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delayed:
+    """A reply that comes late; closing the server ends the wait."""
+
+    reply: Reply
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptedRequest:
+    """One request as the server got it; header names are lower case."""
+
+    path: str
+    headers: dict[str, str]
+    body: Mapping[str, object]
+
+
+class ScriptedChat:
+    """A real HTTP server on 127.0.0.1 that speaks /v1/chat/completions and /v1/embeddings from a script.
+
+        with ScriptedChat(["first answer", 500, Delayed("late", 5.0)]) as server:
+            client = SomeClient(server.url)     # http://127.0.0.1:PORT/v1
+        assert server.requests[0].body["model"] == "…"
+
+    The script is any iterable (itertools.repeat for an endless one); once it ends, the server answers HTTP 500.
+    """
+
+    def __init__(self, replies: Iterable[Reply] = ()) -> None:
+        self._replies = iter(replies)
+        self._lock = threading.Lock()
+        self._closing = threading.Event()
+        self.requests: list[ScriptedRequest] = []
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Answer, self))
+        self._thread = threading.Thread(target=partial(self._server.serve_forever, poll_interval=0.005), daemon=True)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self._closing.set()
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def answer(self, request: ScriptedRequest) -> tuple[int, bytes]:
+        """The next reply of the script, as status and body."""
+        with self._lock:
+            self.requests.append(request)
+            reply: Reply = next(self._replies, (500, b"the script has ended"))
+        while True:
+            if isinstance(reply, Delayed):
+                self._closing.wait(reply.seconds)
+                reply = reply.reply
+            elif callable(reply):
+                reply = reply(request.body)
+            else:
+                return _rendered(reply)
+
+
+def _rendered(reply: Reply) -> tuple[int, bytes]:
+    match reply:
+        case (int(status), bytes(body)):
+            return status, body
+        case int(status):
+            return status, json.dumps({"error": {"message": f"scripted status {status}"}}).encode()
+        case bytes(body):
+            return 200, body
+        case str(content):
+            message = {"role": "assistant", "content": content}
+            return 200, json.dumps({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}).encode()
+        case list(vectors):
+            return 200, json.dumps({"data": [{"index": i, "embedding": v} for i, v in enumerate(vectors)]}).encode()
+        case dict(body):
+            return 200, json.dumps(body).encode()
+        case _:
+            return 500, f"not a reply a script can give: {reply!r}".encode()
+
+
+class _Answer(BaseHTTPRequestHandler):
+    def __init__(self, chat: ScriptedChat, *args: object) -> None:
+        self._chat = chat
+        super().__init__(*args)  # type: ignore[arg-type]  # the server's own three arguments, passed on
+
+    def do_POST(self) -> None:  # the name http.server looks for
+        raw = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        status, body = 404, b"no such path"
+        if self.path.partition("?")[0] in ("/v1/chat/completions", "/v1/embeddings"):
+            status, body = self._chat.answer(ScriptedRequest(self.path, headers, json.loads(raw)))
+        try:
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+        except OSError:
+            pass  # the client has given up, as a test of time-outs wants it to
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Silent: a test's output is the test's."""
