@@ -46,8 +46,8 @@ class AsyncMemory:
         )
         self.namespace = self._memory.namespace
 
-    async def bootstrap(self, session: str = DEFAULT_SESSION) -> Session:
-        return await _in_thread(self._memory.bootstrap, session)
+    async def bootstrap(self, session: str = DEFAULT_SESSION, user: str | None = None) -> Session:
+        return await _in_thread(self._memory.bootstrap, session, user)
 
     async def ingest(
         self,

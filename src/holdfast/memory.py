@@ -90,8 +90,12 @@ class Memory:
 
     # --- the log
 
-    def bootstrap(self, session: str = DEFAULT_SESSION) -> Session:
-        """Create the namespace and session; calling it twice changes nothing."""
+    def bootstrap(self, session: str = DEFAULT_SESSION, user: str | None = None) -> Session:
+        """Create the namespace and session; calling it twice changes nothing. `user` must be whose memory this is."""
+        if user is not None and user != self.namespace:
+            raise InputError(
+                f"this is the memory of {self.namespace!r}, not of {user!r}; open Memory(…, namespace={user!r}) for it"
+            )
         self._store.bootstrap(self.namespace, check_name("session", session, self._settings.log))
         with self._store.snapshot(self.namespace) as view:
             return Session(self.namespace, session, view.last_index(session) + 1)

@@ -58,7 +58,7 @@ def _embed(texts: Sequence[str], embedder: Embedder) -> NDArray[np.float32]:
 def _fold(view: Snapshot, space: Space, fingerprint: str, block: int, added: dict[int, NDArray[np.float32]]) -> bytes:
     """The segment of a block: the vectors it has already, and those of this batch."""
     first, last = block * BLOCK, (block + 1) * BLOCK - 1
-    stored = dict(view.vectors_between(space, fingerprint, first - 1, last))
+    stored = dict(view.vectors_between(space, fingerprint, max(first - 1, 0), last))
     vectors = {num: np.frombuffer(data, "<f4") for num, data in stored.items()}
     vectors.update({num: vector for num, vector in added.items() if first <= num <= last})
     nums = sorted(vectors)

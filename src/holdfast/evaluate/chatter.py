@@ -91,9 +91,9 @@ def questions(sessions: Sequence[Session], count: int, seed: int = 0) -> list[st
 
 def read_messages(path: Path, turns: int) -> Iterator[Session]:
     """Real chat instead: a JSONL file (.gz or not) of texts or {"role", "content"}, repeated as often as is needed."""
-    opened = gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8")
-    with opened as lines:
-        said = [_read_line(path, number, line) for number, line in enumerate(lines, 1) if line.strip()]
+    packed = path.read_bytes()
+    lines = (gzip.decompress(packed) if path.suffix == ".gz" else packed).decode().split("\n")
+    said = [_read_line(path, number, line) for number, line in enumerate(lines, 1) if line.strip()]
     if not said:
         raise InputError(f"{path} holds no chat messages")
     endless = cycle(said)

@@ -37,6 +37,8 @@ def scan(
     """Cosines by document number, from the codes, and which documents have a vector at all (0 is no claim)."""
     cosines = np.zeros(pool.size, np.float32)
     heard = np.zeros(pool.size, np.bool_)
+    if not pool.size:
+        return cosines, heard
     codes, scales = quantise(question[None])
 
     def score(segment: Segment) -> None:

@@ -12,10 +12,12 @@ _NUM_MASK = (1 << _SPACE_BIT) - 1
 
 
 def place(ns: int, num: int) -> int:
+    assert 0 <= num < 1 << _SPACE_BIT, "a number outside its namespace would be another's row"
     return (ns << _NUM_BITS) | num
 
 
 def vector_place(ns: int, space: Space, num: int) -> int:
+    assert 0 <= num < 1 << _SPACE_BIT, "a number outside its namespace would be another's row"
     return (ns << _NUM_BITS) | (space << _SPACE_BIT) | num
 
 

@@ -1,0 +1,130 @@
+"""What the verbs answer, as every surface prints it: the nouns of model.py in small envelopes.
+
+A verb whose answer is one noun answers with that noun: remember with a Record, forget with a Decision, why with a Why.
+The shapes are pinned in contract/, which is generated from here (holdfast.contract).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Self
+
+from holdfast.model import Exchange, Hit, Hits, Receipt, Record, Status, Turn
+
+__all__ = [
+    "Asked",
+    "DemoAnswer",
+    "ErrorAnswer",
+    "IngestAnswer",
+    "Problem",
+    "RebuildAnswer",
+    "RecentAnswer",
+    "RecentExchanges",
+    "RecentRecords",
+    "RecentTurns",
+    "SearchAnswer",
+    "StatusAnswer",
+    "ThreadAnswer",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class IngestAnswer:
+    """What an ingest did with the messages it was given."""
+
+    added: int
+    known: int
+    """Messages that were in the log already."""
+    heartbeats: int
+    skipped: int
+    """Messages that could not be read; always 0 unless skipping them was asked for."""
+    sessions: int
+    seconds: float
+    degraded: str | None = None
+    """What keeps the new turns from being found by meaning; they are kept, and found by words."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchAnswer:
+    hits: tuple[Hit, ...]
+    receipt: Receipt
+
+    @classmethod
+    def of(cls, hits: Hits) -> Self:
+        return cls(tuple(hits), hits.receipt)
+
+
+@dataclass(frozen=True, slots=True)
+class RecentTurns:
+    turns: tuple[Turn, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RecentExchanges:
+    exchanges: tuple[Exchange, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RecentRecords:
+    records: tuple[Record, ...]
+
+
+RecentAnswer = RecentTurns | RecentExchanges | RecentRecords
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadAnswer:
+    session: str
+    turns: tuple[Turn, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StatusAnswer(Status):
+    problems: tuple[str, ...] | None = None
+    """What the integrity check found; None when it was not asked for."""
+
+    @classmethod
+    def of(cls, status: Status, problems: tuple[str, ...] | None) -> Self:
+        return cls(**{field.name: getattr(status, field.name) for field in fields(Status)}, problems=problems)
+
+
+@dataclass(frozen=True, slots=True)
+class RebuildAnswer:
+    namespace: str
+    turns: int
+    records: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One question of the demo, with what search really found."""
+
+    question: str
+    answer: str
+    """What the sample month says, in our words."""
+    found_at: int | None
+    """The rank of the first hit that holds the answer, among those shown."""
+    hits: tuple[Hit, ...]
+    ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class DemoAnswer:
+    store: str
+    namespace: str
+    ingest: IngestAnswer
+    asked: tuple[Asked, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    type: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorAnswer:
+    """What a verb prints on stderr, with --json, when it fails."""
+
+    error: Problem

@@ -1,0 +1,104 @@
+"""The options that verbs share, and the memory they open."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from holdfast.memory import Memory
+
+__all__ = [
+    "EmbedderOption",
+    "FullOption",
+    "JsonOption",
+    "LimitOption",
+    "NamespaceOption",
+    "SinceOption",
+    "StoreOption",
+    "UntilOption",
+    "open_memory",
+    "open_to_read",
+]
+
+_WHERE = "Which memory"
+
+StoreOption = Annotated[
+    str | None,
+    typer.Option(
+        "--store",
+        envvar="HOLDFAST_STORE",
+        metavar="PATH",
+        help="The store. Without it: memory.db in your data folder.",
+        rich_help_panel=_WHERE,
+        show_default=False,
+    ),
+]
+NamespaceOption = Annotated[
+    str | None,
+    typer.Option(
+        "--namespace",
+        "-n",
+        envvar="HOLDFAST_NAMESPACE",
+        metavar="NAME",
+        help="Whose memory it is.",
+        rich_help_panel=_WHERE,
+        show_default=False,
+    ),
+]
+EmbedderOption = Annotated[
+    str | None,
+    typer.Option(
+        "--embedder",
+        metavar="PROFILE",
+        help="static (the default), onnx:PATH, remote:URL#MODEL or none.",
+        rich_help_panel=_WHERE,
+        show_default=False,
+    ),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+FullOption = Annotated[bool, typer.Option("--full", help="Print whole texts.")]
+LimitOption = Annotated[int, typer.Option("--limit", "-l", metavar="N", help="At most so many.")]
+SinceOption = Annotated[
+    str | None,
+    typer.Option(metavar="TIME", help='Said at or after: "2026-05-01", "7 days ago".', show_default=False),
+]
+UntilOption = Annotated[str | None, typer.Option(metavar="TIME", help="Said before.", show_default=False)]
+
+
+@contextmanager
+def open_memory(store: str | None, namespace: str | None, embedder: str | None) -> Iterator[Memory]:
+    """The memory the options name, closed at the end; its warnings go to stderr."""
+    from holdfast.memory import Memory
+
+    _show_warnings()
+    with Memory(store or None, namespace or None, embedder=embedder or None) as memory:
+        yield memory
+
+
+@contextmanager
+def open_to_read(store: str | None, namespace: str | None, embedder: str | None) -> Iterator[Memory]:
+    """The same for verbs that only look: a store that is not there yet is empty, and that is said."""
+    from holdfast.store.open import default_location
+
+    location = store or default_location()
+    missing = "://" not in location and not os.path.exists(location)
+    with open_memory(location, namespace, embedder) as memory:
+        if missing:
+            typer.echo(f"holdfast: there was no store at {location}, so it is empty", err=True)
+        yield memory
+
+
+def _show_warnings() -> None:
+    import logging
+
+    log = logging.getLogger("holdfast")
+    if not log.handlers:
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter("holdfast: %(message)s"))
+        log.addHandler(handler)
+        log.propagate = False

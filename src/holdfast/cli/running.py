@@ -1,0 +1,94 @@
+"""From arguments to an exit code: every expected failure becomes one line on stderr, none a traceback."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from io import TextIOWrapper
+
+from holdfast.errors import HoldfastError, NamespaceRequired, NotFound
+
+__all__ = ["run"]
+
+DONE, NO_SUCH_ID, MISTAKE, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 130, 141
+
+_INTERRUPTED = "interrupted; what was acknowledged is kept; run it again to go on"
+_WHOSE = "whose memory is it? Give --namespace NAME, or set HOLDFAST_NAMESPACE (the login name is never used)"
+
+
+def run(args: Sequence[str]) -> int:
+    as_json = _wants_json(args)
+    _never_fail_to_encode()
+    from typer.exceptions import Abort, TyperException
+
+    try:
+        code = _call(args)
+        sys.stdout.flush()
+    except NotFound as error:
+        return _say(error, as_json, NO_SUCH_ID)
+    except NamespaceRequired as error:
+        return _say(error, as_json, MISTAKE, _WHOSE)
+    except BrokenPipeError:
+        return _reader_left()
+    except (HoldfastError, OSError) as error:
+        return _say(error, as_json, MISTAKE)
+    except TyperException as error:
+        return _say(error, as_json, MISTAKE, _usage(error))
+    except (KeyboardInterrupt, Abort) as error:
+        return _say(error, as_json, INTERRUPTED, _INTERRUPTED)
+    return code
+
+
+def _call(args: Sequence[str]) -> int:
+    from typer.main import get_command
+
+    from holdfast.cli.app import app
+
+    try:
+        code = get_command(app).main(list(args), prog_name="holdfast", standalone_mode=False)
+    except SystemExit as exit:
+        # typer and rich leave this way when the reader of a pipe is gone.
+        raise BrokenPipeError from exit
+    if code == INTERRUPTED:  # how typer passes on a KeyboardInterrupt
+        raise KeyboardInterrupt
+    return code if isinstance(code, int) else DONE
+
+
+def _wants_json(args: Sequence[str]) -> bool:
+    """Read from the raw arguments: an error of parsing them must be JSON too. To bench, --json is a file name."""
+    verb = next((arg for arg in args if not arg.startswith("-")), "")
+    before = args[: args.index("--")] if "--" in args else args
+    return verb != "bench" and "--json" in before
+
+
+def _say(error: BaseException, as_json: bool, code: int, message: str | None = None) -> int:
+    said = str(error) if message is None else message
+    if as_json:
+        from holdfast.answers import ErrorAnswer, Problem
+        from holdfast.cli.json_out import as_text
+
+        kind = "Interrupted" if code == INTERRUPTED else type(error).__name__
+        print(as_text(ErrorAnswer(Problem(kind, said))), file=sys.stderr)
+    else:
+        print(f"holdfast: {' '.join(said.split())}", file=sys.stderr)
+    return code
+
+
+def _usage(error: Exception) -> str:
+    message = str(getattr(error, "format_message", error.__str__)())
+    context = getattr(error, "ctx", None)
+    return message if context is None else f"{message.rstrip('.')} (see {context.command_path} --help)"
+
+
+def _reader_left() -> int:
+    # Otherwise the interpreter tries to flush the dead pipe once more on its way out, and complains.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return PIPE_CLOSED
+
+
+def _never_fail_to_encode() -> None:
+    """A terminal that knows ASCII alone shows escapes instead of failing in the middle of an answer."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")

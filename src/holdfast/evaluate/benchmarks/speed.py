@@ -1,0 +1,335 @@
+"""How fast it is, on the production path, each figure beside the floor it is measured against.
+
+Everything runs on one real store with many namespaces. What is compared is measured in the same loop, turn by turn,
+because the machine may be busy with other things: read the ratios before the milliseconds.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+import apsw
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.evaluate.chatter import Message, Session, chatter, questions, read_messages
+from holdfast.evaluate.metrics import percentiles, ratio, top_share
+from holdfast.evaluate.processes import cold_search_ms, import_ms, resident_mb
+from holdfast.memory import Memory
+from holdfast.models.embedder import Embedder, Profile
+from holdfast.models.static import StaticEmbedder
+from holdfast.recall.cache import BlockCache
+from holdfast.recall.lexical import score_words
+from holdfast.recall.pool import Pool, read_pool
+from holdfast.recall.semantic import rescore, scan
+from holdfast.recall.words import query_terms
+from holdfast.settings import Settings, load_settings
+from holdfast.store.open import open_store
+from holdfast.store.protocol import Snapshot, Space
+from holdfast.version import __version__
+
+__all__ = ["Progress", "run"]
+
+Progress = Callable[[str, int, int], None]
+"""Called with (step, done, total)."""
+Value = TypeVar("Value")
+Times = dict[str, list[float]]
+
+_SIZES = (1_000, 10_000, 100_000)
+_NEIGHBOURS = 40
+"""Other namespaces in the same file: one namespace's cost must not depend on them (INV-4)."""
+_NEIGHBOUR_TURNS = 200
+_ACKS = 300
+_QUESTIONS = 120
+_WARM_UP = 10
+_TOP = 10
+_RESIDENT_QUESTIONS = 20
+_STARTS = 7
+_COLD_STARTS = 5
+
+
+class _Remembering:
+    """An embedder that is asked once for each question: search without the cost of embedding it."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self._known: dict[str, NDArray[np.float32]] = {}
+
+    @property
+    def profile(self) -> Profile:
+        return self._embedder.profile
+
+    def warm(self, texts: Sequence[str]) -> None:
+        self._known.update(zip(texts, self._embedder.embed(texts), strict=True))
+
+    def forget(self, texts: Sequence[str]) -> None:
+        for text in texts:
+            self._known.pop(text, None)
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        if len(texts) == 1 and texts[0] in self._known:
+            return self._known[texts[0]][None]
+        return self._embedder.embed(texts)
+
+
+def run(
+    records: int = 100_000,
+    progress: Progress | None = None,
+    seed: int = 0,
+    folder: Path | None = None,
+    data: Path | None = None,
+) -> dict[str, object]:
+    """Measure on `records` turns in a temporary store (inside `folder`), of made-up chat or of the chat in `data`."""
+    if records < 100:
+        raise ValueError(f"speed needs at least 100 records to say anything, not {records}")
+    start = time.perf_counter()
+    tell = progress or (lambda step, done, total: None)
+    sessions = list(chatter(records, seed) if data is None else read_messages(data, records))
+    asked = questions(sessions, 2 * _QUESTIONS + _WARM_UP, seed)
+    embedder = _Remembering(StaticEmbedder())
+    with tempfile.TemporaryDirectory(prefix="holdfast-speed-", dir=folder) as home:
+        store = Path(home) / "memory.db"
+        _fill_neighbours(store, sessions, embedder, tell)
+        result: dict[str, object] = {
+            "set": "speed",
+            "n": records,
+            "data": "chatter" if data is None else data.name,
+            **_bulk(store, sessions, records, embedder, tell),
+            **_acknowledge(store, Path(home) / "bare.db", sessions, embedder, tell),
+            **_recall(store, sessions, records, asked, embedder, tell),
+            **_fresh_processes(store, str(records), asked, tell),
+            "store_mb": round(store.stat().st_size / 1e6, 1),
+        }
+    profile = embedder.profile
+    return {
+        **result,
+        "embedder": profile.name,
+        "version": __version__,
+        "machine": {"cores": os.cpu_count() or 1},
+        "seconds": round(time.perf_counter() - start, 1),
+    }
+
+
+def _timed(times: Times, name: str, work: Callable[[], Value]) -> Value:
+    start = time.perf_counter()
+    value = work()
+    times.setdefault(name, []).append((time.perf_counter() - start) * 1000)
+    return value
+
+
+# --- writing
+
+
+def _fill_neighbours(store: Path, sessions: Sequence[Session], embedder: Embedder, tell: Progress) -> None:
+    messages = _first(sessions, _NEIGHBOUR_TURNS)
+    for number in range(_NEIGHBOURS):
+        with Memory(store, namespace=f"neighbour {number}", embedder=embedder) as memory:
+            memory.ingest_many(messages, session="s")
+            memory.flush()
+        tell("neighbours", number + 1, _NEIGHBOURS)
+
+
+def _bulk(
+    store: Path, sessions: Sequence[Session], records: int, embedder: Embedder, tell: Progress
+) -> dict[str, object]:
+    """Import a whole history: how fast it is acknowledged, with the worker at it, and how fast it is derived."""
+    with Memory(store, namespace=str(records), embedder=embedder) as memory:
+        start, done = time.perf_counter(), 0
+        for session, messages in sessions:
+            done += len(memory.ingest_many(messages, session=session))
+            tell("ingest", done, records)
+        acknowledged = time.perf_counter() - start
+        memory.flush(progress=lambda done, total: tell("derive", done, total))
+        derived = time.perf_counter() - start
+    return {"ingest_per_s": round(done / acknowledged), "derived_per_s": round(done / derived)}
+
+
+def _acknowledge(
+    store: Path, bare: Path, sessions: Sequence[Session], embedder: Embedder, tell: Progress
+) -> dict[str, object]:
+    """Single turns, each beside a bare commit of the same bytes into another file of the same folder.
+
+    Paced: derived work is done before the next turn comes, as in a conversation. Burst: turn after turn, so that the
+    worker of the last one is in the way of the next.
+    """
+    texts = [str(message["content"]) for message in _first(sessions, _ACKS)]
+    connection = _bare_store(bare)
+    times: Times = {}
+    with Memory(store, namespace="acknowledge", embedder=embedder) as memory:
+        memory.ingest(texts[0], session="s")
+        for number, text in enumerate(texts):
+            memory.flush()
+            _timed(times, "ack", partial(memory.ingest, text, session="s"))
+            memory.flush()
+            _timed(times, "bare", partial(_commit, connection, text))
+            tell("acknowledge", number + 1, len(texts))
+        for text in texts:
+            _timed(times, "burst", partial(memory.ingest, text, session="burst"))
+    connection.close()
+    ack, floor, burst = (percentiles(times[name]) for name in ("ack", "bare", "burst"))
+    return {
+        "ack_ms": ack,
+        "bare_commit_ms": floor,
+        "ack_ratio": ratio(ack["p50"], floor["p50"]),
+        "ack_burst_ms": burst,
+    }
+
+
+def _bare_store(path: Path) -> apsw.Connection:
+    connection = apsw.Connection(str(path))
+    connection.pragma("journal_mode", "WAL")
+    connection.pragma("synchronous", "FULL")
+    connection.execute("CREATE TABLE bare (id INTEGER PRIMARY KEY, text TEXT NOT NULL)")
+    return connection
+
+
+def _commit(connection: apsw.Connection, text: str) -> None:
+    connection.execute("BEGIN IMMEDIATE")
+    connection.execute("INSERT INTO bare (text) VALUES (?)", (text,))
+    connection.execute("COMMIT")
+
+
+# --- reading
+
+
+def _recall(
+    store: Path,
+    sessions: Sequence[Session],
+    records: int,
+    asked: Sequence[str],
+    embedder: _Remembering,
+    tell: Progress,
+) -> dict[str, object]:
+    """Every kind of read at every size, question by question."""
+    sizes = sorted({size for size in _SIZES if size < records} | {records})
+    places = [_Place(store, size, sessions, size < records, embedder, tell) for size in sizes]
+    try:
+        warm_up, known, fresh = asked[:_WARM_UP], asked[_WARM_UP : _WARM_UP + _QUESTIONS], asked[-_QUESTIONS:]
+        embedder.warm([*warm_up, *known])
+        for place in places:
+            for question in warm_up:
+                place.measure(question, question)
+            place.times.clear()
+            place.shares.clear()
+        for number, (question, other) in enumerate(zip(known, fresh, strict=True)):
+            for place in places:
+                place.measure(question, other)
+            tell("search", number + 1, _QUESTIONS)
+    finally:
+        for place in places:
+            place.close()
+    return _figures(places)
+
+
+def _figures(places: Sequence[_Place]) -> dict[str, object]:
+    figures: dict[str, object] = {}
+    for name in ("search", "search_with_embedding", "vector", "read_floor", "lexical", "pool", "recent", "thread"):
+        figures[f"{name}_ms"] = {place.name: percentiles(place.times[name]) for place in places}
+    figures["vector_over_floor"] = {place.name: place.over_floor() for place in places}
+    shares = {place.name: round(float(np.mean(place.shares)), 4) for place in places}
+    figures["recall_vs_exact"] = shares[places[-1].name]
+    figures["recall_vs_exact_at"] = shares
+    return figures
+
+
+class _Place:
+    """One namespace of a certain size, with its own view of the store, so that a leg can be measured alone."""
+
+    def __init__(
+        self, store: Path, size: int, sessions: Sequence[Session], fill: bool, embedder: Embedder, tell: Progress
+    ) -> None:
+        self.name = str(size)
+        self.times: Times = {}
+        self.shares: list[float] = []
+        self._embedder = embedder
+        self._fingerprint = embedder.profile.fingerprint
+        self._memory = Memory(store, namespace=self.name, embedder=embedder)
+        if fill:
+            for session, messages in _upto(sessions, size):
+                self._memory.ingest_many(messages, session=session)
+            self._memory.flush(progress=lambda done, total: tell(f"fill {size}", done, total))
+        self._sessions = [session for session, _ in _upto(sessions, size)]
+        self._settings: Settings = load_settings()
+        self._store = open_store(store, self._settings.store)
+        self._cache = BlockCache(self._settings.store.cache_mb * 1_000_000)
+        with self._store.snapshot(self.name) as view:
+            stored = view.vectors_between(Space.TURN, self._fingerprint, 0, view.end())
+        self._vectors = np.frombuffer(b"".join(data for _, data in stored), "<f4").reshape(len(stored), -1)
+        self._nums = np.array([num for num, _ in stored], np.int64)
+        self._codes = np.rint(self._vectors * 127).astype(np.int8)  # as many bytes as the index has codes
+
+    def measure(self, question: str, other: str) -> None:
+        """`question` has its vector already; `other` is embedded as part of the search."""
+        times, memory = self.times, self._memory
+        _timed(times, "search", lambda: memory.search(question))
+        _timed(times, "search_with_embedding", lambda: memory.search(other))
+        _timed(times, "recent", lambda: memory.recent(limit=20))
+        session = self._sessions[len(times["recent"]) % len(self._sessions)]
+        _timed(times, "thread", lambda: memory.thread(session))
+        vector = self._embedder.embed([question])[0]
+        with self._store.snapshot(self.name) as view:
+            pool = _timed(times, "pool", lambda: self._pool(view))
+            terms = query_terms(question, self._settings.recall.question_terms)
+            _timed(times, "lexical", lambda: score_words(view, [pool], terms, self._settings.recall))
+            found = _timed(times, "vector", lambda: self._nearest(view, pool, vector))
+        # The fastest full read that numpy has for bytes: its max over int8 is vectorised, its sum over int64 is not.
+        _timed(times, "read_floor", lambda: self._codes.max())
+        if vector.any():
+            self.shares.append(self._share(vector, found))
+
+    def _pool(self, view: Snapshot) -> Pool:
+        return read_pool(view, self.name, Space.TURN, self._cache, self._settings.index.max_chars)
+
+    def _nearest(self, view: Snapshot, pool: Pool, vector: NDArray[np.float32]) -> list[int]:
+        """The semantic leg as search uses it: scan the codes, take the best, score them again in full precision."""
+        cosines, heard = scan(view, self.name, pool, self._fingerprint, vector, self._cache)
+        count = min(self._settings.recall.rescore, len(cosines))
+        best = np.argpartition(np.where(heard, cosines, -np.inf), -count)[-count:]
+        rescore(view, Space.TURN, self._fingerprint, vector, [int(num) for num in best], cosines)
+        return [int(num) for num in best[np.argsort(-cosines[best])][:_TOP]]
+
+    def _share(self, vector: NDArray[np.float32], found: Sequence[int]) -> float:
+        exact = self._vectors @ vector
+        rows = np.searchsorted(self._nums, np.array(found, np.int64))
+        return top_share(exact.tolist(), rows.tolist(), _TOP)
+
+    def over_floor(self) -> float:
+        vector, floor = percentiles(self.times["vector"]), percentiles(self.times["read_floor"])
+        return ratio(vector["p50"], floor["p50"])
+
+    def close(self) -> None:
+        self._store.close()
+        self._memory.close()
+
+
+def _fresh_processes(store: Path, namespace: str, asked: Sequence[str], tell: Progress) -> dict[str, object]:
+    tell("fresh processes", 0, 3)
+    now, peak = resident_mb(store, namespace, asked[:_RESIDENT_QUESTIONS])
+    tell("fresh processes", 1, 3)
+    figures: dict[str, object] = {"rss_mb": now, "rss_peak_mb": peak, **import_ms(_STARTS)}
+    tell("fresh processes", 2, 3)
+    cold = cold_search_ms(store, namespace, asked[:_COLD_STARTS])
+    if cold is not None:
+        figures["search_cold_ms"] = cold
+    tell("fresh processes", 3, 3)
+    return figures
+
+
+def _first(sessions: Sequence[Session], turns: int) -> list[Message]:
+    return [message for _, messages in sessions[: turns // 10 + 1] for message in messages][:turns]
+
+
+def _upto(sessions: Sequence[Session], turns: int) -> list[Session]:
+    part: list[Session] = []
+    for session, messages in sessions:
+        if turns <= 0:
+            break
+        part.append((session, messages[:turns]))
+        turns -= len(messages)
+    return part

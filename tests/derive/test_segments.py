@@ -1,0 +1,29 @@
+"""Folding vectors into segments stays inside its namespace."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from holdfast import Memory, Settings
+from holdfast.settings import IndexSettings, StoreSettings
+from holdfast.testing import HashEmbedder
+
+SMALL = replace(Settings(), index=IndexSettings(tail=4, vector_tail=4), store=StoreSettings(durable=False))
+
+
+@pytest.mark.requirement("INV-4")
+def test_a_namespace_written_later_never_folds_the_vectors_of_an_earlier_one(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    with Memory(path, namespace="first", embedder=HashEmbedder(), settings=SMALL) as first:
+        first.ingest_many([{"role": "user", "content": f"harbour light number {n}"} for n in range(40)])
+        first.flush()
+    with Memory(path, namespace="second", embedder=HashEmbedder(), settings=SMALL) as second:
+        second.ingest_many([{"role": "user", "content": f"apple tree number {n}"} for n in range(10)])
+        second.flush()
+        hits = second.search("harbour light", limit=50)
+        assert all(hit.text.startswith("apple") for hit in hits)
+        scanned = next(stage for stage in hits.receipt.stages if stage.name == "meaning")
+        assert scanned.count == 10
