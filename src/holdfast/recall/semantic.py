@@ -13,7 +13,7 @@ import numpy as np
 import simsimd
 from numpy.typing import NDArray
 
-from holdfast.recall.blocks import Segment, quantise, read_segment
+from holdfast.recall.blocks import Segment, as_slice, quantise, read_segment
 from holdfast.recall.cache import BlockCache
 from holdfast.recall.pool import Pool
 from holdfast.store.protocol import Snapshot, Space
@@ -57,7 +57,7 @@ def scan(
     late = view.vectors_between(pool.space, fingerprint, done, pool.size - 1)
     if late:  # quantised as they will be, so that folding them into a segment changes no score
         late_codes, late_scales = quantise(_matrix(late))
-        score(Segment(np.array([num for num, _ in late], np.int64), late_scales, late_codes))
+        score(Segment(as_slice(np.array([num for num, _ in late], np.int64)), late_scales, late_codes))
     return cosines, heard
 
 
@@ -77,7 +77,7 @@ def rescore(
 
 def _load(view: Snapshot, space: Space, fingerprint: str, block: int) -> tuple[Segment, int]:
     segment = read_segment(block, view.segment(space, fingerprint, block))
-    return segment, segment.codes.nbytes + segment.scales.nbytes + segment.nums.nbytes
+    return segment, segment.codes.nbytes + segment.scales.nbytes
 
 
 def _matrix(stored: Sequence[tuple[int, bytes]]) -> NDArray[np.float32]:

@@ -30,8 +30,12 @@ _MARKS = (
 _WORD = re.compile(rf"[^\W_](?:[^\W_]|[{_MARKS}])*(?:['’][^\W_]+)*")
 _ASCII_WORD = re.compile(r"[a-z0-9]+(?:'[a-z]+)*")
 # What belongs together without a space: paths, versions, e-mails, snake_case, error-codes, dates.
-_COMPOUND = re.compile(r"[A-Za-z0-9_]+(?:[._/\\:@#+\-][A-Za-z0-9_]+)+|_*[A-Za-z0-9]+(?:_+[A-Za-z0-9]+)+")
+_COMPOUND = re.compile(  # a match starts where a word starts and gives nothing back: linear on any text (SAFE-4)
+    r"(?<![A-Za-z0-9_])(?:[A-Za-z0-9_]++(?:[._/\\:@#+\-][A-Za-z0-9_]++)++|_*+[A-Za-z0-9]++(?:_++[A-Za-z0-9]++)++)"
+)
+_JOINT = re.compile(r"[A-Za-z0-9_][._/\\:@#+\-][A-Za-z0-9_]|_")
 _CAMEL = re.compile(r"[A-Z]?[a-z]{2,}|[A-Z]{2,}(?![a-z])")
+_HUMP = re.compile(r"[a-z][A-Z]")
 _MIXED_CASE = re.compile(r"\b(?=[A-Za-z]*[a-z][A-Z])[A-Za-z][A-Za-z0-9]{3,63}\b")
 
 _SPACELESS = re.compile(
@@ -80,12 +84,13 @@ def terms(text: str) -> list[str]:
     else:
         for word in _WORD.findall(fold(lowered)):
             _add_word(word, found)
-    if len(lowered) != len(text) or lowered != text:
+    if _HUMP.search(text):
         for name in _MIXED_CASE.findall(text):
             parts = [part.lower() for part in _CAMEL.findall(name)]
             if len(parts) > 1:
                 found.extend(_stem(part) for part in parts)
-    found.extend(whole.lower().strip("_")[:MAX_TERM] for whole in _COMPOUND.findall(text))
+    if _JOINT.search(text):
+        found.extend(whole.lower().strip("_")[:MAX_TERM] for whole in _COMPOUND.findall(text))
     return found
 
 
@@ -158,6 +163,8 @@ def _make_stem(word: str) -> str:
 
 def script_of(text: str) -> str:
     """The script most letters are in, by Unicode name ("Latin", "Cyrillic", "Cjk"); "" without letters."""
+    if text.isascii():
+        return "Latin" if any(map(str.isalpha, text)) else ""
     seen: Counter[str] = Counter()
     for char in text[:2000]:
         if char.isascii():

@@ -280,12 +280,11 @@ class SqliteSnapshot:
         )
 
     def vectors(self, space: Space, fingerprint: str, nums: Sequence[int]) -> list[tuple[int, bytes]]:
-        model, sql = model_number(fingerprint), "SELECT data FROM vectors WHERE pos = ? AND model = ?"
         found = []
-        for num in nums:
-            row = next(self._rows(sql, (vector_place(self.ns, space, num), model)), None)
-            if row:
-                found.append((num, row[0]))
+        for start in range(0, len(nums), _MANY):
+            part = [vector_place(self.ns, space, num) for num in nums[start : start + _MANY]]
+            sql = f"SELECT pos, data FROM vectors WHERE pos IN ({','.join('?' * len(part))}) AND model = ?"
+            found += [(number_of(pos), data) for pos, data in self._rows(sql, (*part, model_number(fingerprint)))]
         return found
 
     def vectors_between(self, space: Space, fingerprint: str, after: int, upto: int) -> list[tuple[int, bytes]]:
