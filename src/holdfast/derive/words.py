@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from holdfast.recall.blocks import pack_documents, pack_postings
+from holdfast.recall.blocks import pack_documents, pack_posting
 from holdfast.recall.pool import words_stage
 from holdfast.recall.words import term_counts
 from holdfast.settings import IndexSettings
@@ -33,17 +33,22 @@ def index_words(store: Store, namespace: str, space: Space, settings: IndexSetti
 
 def index_changes(space: Space, documents: Sequence[Document], max_chars: int) -> Changes:
     """The postings and document rows of a batch."""
-    postings: dict[tuple[str, int], list[tuple[int, int]]] = defaultdict(list)
+    postings: dict[int, dict[str, bytearray]] = defaultdict(lambda: defaultdict(bytearray))
     rows: dict[int, list[tuple[Document, int]]] = defaultdict(list)
     for document in documents:
         block, offset = divmod(document.num, BLOCK)
         counts = term_counts(document.text[:max_chars])
         rows[block].append((document, counts.total()))
+        of_block = postings[block]
         for term, count in counts.items():
-            postings[term, block].append((offset, count))
+            of_block[term] += pack_posting(offset, count)
     return Changes(
         # In the order of the key, so that neighbouring pages are written once.
-        postings=[(space, term, block, pack_postings(postings[term, block])) for term, block in sorted(postings)],
+        postings=[
+            (space, term, block, bytes(packed))
+            for block in postings
+            for term, packed in sorted(postings[block].items())
+        ],
         documents=[
             (space, block, pack_documents([document for document, _ in part], [length for _, length in part]))
             for block, part in rows.items()

@@ -21,7 +21,7 @@ __all__ = [
     "Segment",
     "as_slice",
     "pack_documents",
-    "pack_postings",
+    "pack_posting",
     "pack_segment",
     "quantise",
     "read_documents",
@@ -32,6 +32,7 @@ __all__ = [
 DOCUMENT = np.dtype(
     [("offset", "<u2"), ("length", "<u4"), ("session", "<u4"), ("index", "<u4"), ("sort", "u1"), ("at", "<i8")]
 )
+_COUNTS = [bytes([count]) for count in range(256)]
 POSTING = np.dtype([("offset", "<u2"), ("count", "u1")])
 
 
@@ -47,28 +48,20 @@ class Segment:
 
 def pack_documents(documents: Sequence[Document], lengths: Sequence[int]) -> bytes:
     """Rows of documents of one block."""
-    rows = np.zeros(len(documents), DOCUMENT)
-    for row, document, length in zip(rows, documents, lengths, strict=True):
-        row["offset"] = document.num % BLOCK
-        row["length"] = length
-        row["session"] = document.session
-        row["index"] = document.index
-        row["sort"] = document.sort
-        row["at"] = document.at
-    return rows.tobytes()
+    rows = [
+        (document.num % BLOCK, length, document.session, document.index, document.sort, document.at)
+        for document, length in zip(documents, lengths, strict=True)
+    ]
+    return np.array(rows, DOCUMENT).tobytes()
 
 
 def read_documents(data: bytes) -> NDArray[np.void]:
     return np.frombuffer(data, DOCUMENT)
 
 
-def pack_postings(postings: Sequence[tuple[int, int]]) -> bytes:
-    """(offset in the block, count) of each document, in order."""
-    packed = bytearray()
-    for offset, count in postings:
-        packed += offset.to_bytes(2, "little")
-        packed.append(min(count, 255))
-    return bytes(packed)
+def pack_posting(offset: int, count: int) -> bytes:
+    """One document of a term's postings: its offset in the block, and how often the term stands in it."""
+    return offset.to_bytes(2, "little") + _COUNTS[min(count, 255)]
 
 
 def read_postings(blocks: Sequence[tuple[int, bytes]]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
