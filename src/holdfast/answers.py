@@ -1,11 +1,13 @@
 """What the verbs answer, as every surface prints it: the nouns of model.py in small envelopes.
 
 A verb whose answer is one noun answers with that noun: remember with a Record, forget with a Decision, why with a Why.
-The shapes are pinned in contract/, which is generated from here (holdfast.contract).
+The shapes are pinned in contract/, which is generated from here (holdfast.contract). No slots: an answer is made once a
+command, and slots double what it costs to define a class at start-up.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Self
 
@@ -25,10 +27,11 @@ __all__ = [
     "SearchAnswer",
     "StatusAnswer",
     "ThreadAnswer",
+    "recent_answer",
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class IngestAnswer:
     """What an ingest did with the messages it was given."""
 
@@ -44,7 +47,7 @@ class IngestAnswer:
     """What keeps the new turns from being found by meaning; they are kept, and found by words."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SearchAnswer:
     hits: tuple[Hit, ...]
     receipt: Receipt
@@ -54,17 +57,17 @@ class SearchAnswer:
         return cls(tuple(hits), hits.receipt)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RecentTurns:
     turns: tuple[Turn, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RecentExchanges:
     exchanges: tuple[Exchange, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RecentRecords:
     records: tuple[Record, ...]
 
@@ -72,13 +75,22 @@ class RecentRecords:
 RecentAnswer = RecentTurns | RecentExchanges | RecentRecords
 
 
-@dataclass(frozen=True, slots=True)
+def recent_answer(found: Sequence[Turn] | Sequence[Exchange] | Sequence[Record], kind: str) -> RecentAnswer:
+    """The list under the name of what it holds, also when it holds nothing."""
+    if kind == "turn":
+        return RecentTurns(tuple(one for one in found if isinstance(one, Turn)))
+    if kind == "exchange":
+        return RecentExchanges(tuple(one for one in found if isinstance(one, Exchange)))
+    return RecentRecords(tuple(one for one in found if isinstance(one, Record)))
+
+
+@dataclass(frozen=True)
 class ThreadAnswer:
     session: str
     turns: tuple[Turn, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class StatusAnswer(Status):
     problems: tuple[str, ...] | None = None
     """What the integrity check found; None when it was not asked for."""
@@ -88,7 +100,7 @@ class StatusAnswer(Status):
         return cls(**{field.name: getattr(status, field.name) for field in fields(Status)}, problems=problems)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RebuildAnswer:
     namespace: str
     turns: int
@@ -96,7 +108,7 @@ class RebuildAnswer:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Asked:
     """One question of the demo, with what search really found."""
 
@@ -109,7 +121,7 @@ class Asked:
     ms: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class DemoAnswer:
     store: str
     namespace: str
@@ -117,13 +129,13 @@ class DemoAnswer:
     asked: tuple[Asked, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Problem:
     type: str
     message: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ErrorAnswer:
     """What a verb prints on stderr, with --json, when it fails."""
 

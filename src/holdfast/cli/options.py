@@ -88,17 +88,20 @@ def open_to_read(store: str | None, namespace: str | None, embedder: str | None)
     location = store or default_location()
     missing = "://" not in location and not os.path.exists(location)
     with open_memory(location, namespace, embedder) as memory:
-        if missing:
-            typer.echo(f"holdfast: there was no store at {location}, so it is empty", err=True)
         yield memory
+    if missing:  # after the verb: when it fails, its error is all that is said
+        typer.echo(f"holdfast: there was no store at {location}, so it is empty", err=True)
 
 
 def _show_warnings() -> None:
+    """What the library warns of, in the same form as an error."""
     import logging
+
+    class ToStderr(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            typer.echo(f"holdfast: {record.getMessage()}", err=True)
 
     log = logging.getLogger("holdfast")
     if not log.handlers:
-        handler = logging.StreamHandler()
-        handler.setFormatter(logging.Formatter("holdfast: %(message)s"))
-        log.addHandler(handler)
+        log.addHandler(ToStderr())
         log.propagate = False

@@ -37,6 +37,10 @@ def run(args: Sequence[str]) -> int:
         return _say(error, as_json, MISTAKE, _usage(error))
     except (KeyboardInterrupt, Abort) as error:
         return _say(error, as_json, INTERRUPTED, _INTERRUPTED)
+    except Exception as error:
+        if not _while_interrupted(error):
+            raise
+        return _say(error, as_json, INTERRUPTED, _INTERRUPTED)
     return code
 
 
@@ -53,6 +57,13 @@ def _call(args: Sequence[str]) -> int:
     if code == INTERRUPTED:  # how typer passes on a KeyboardInterrupt
         raise KeyboardInterrupt
     return code if isinstance(code, int) else DONE
+
+
+def _while_interrupted(error: BaseException | None) -> bool:
+    """Whether it came of a Ctrl-C: letting go in the middle of something may fail in its own way."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__context__
+    return error is not None
 
 
 def _wants_json(args: Sequence[str]) -> bool:

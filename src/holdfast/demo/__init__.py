@@ -1,0 +1,40 @@
+"""One person's sample month: her conversations, and questions whose answers are known."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+
+__all__ = ["NAMESPACE", "Question", "month", "questions"]
+
+NAMESPACE = "bree"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    question: str
+    session: str
+    keys: tuple[str, ...]
+    """Keys of the turns that answer it."""
+    answer: str
+    note: str
+    """What makes it hard."""
+    show: bool
+    """Whether `holdfast demo` asks it."""
+
+
+def month() -> Traversable:
+    """The messages, as JSON lines in the order they were said."""
+    return files(__package__) / "month.jsonl"
+
+
+def questions() -> tuple[Question, ...]:
+    stored = json.loads((files(__package__) / "questions.json").read_text(encoding="utf-8"))
+    return tuple(
+        Question(
+            one["question"], one["session"], tuple(one["keys"]), one["answer"], one["note"], one.get("show", False)
+        )
+        for one in stored
+    )

@@ -53,8 +53,9 @@ class Worker:
         if self._thread is None:
             with self._gate:
                 if self._thread is None and not self._stop.is_set():
-                    self._thread = threading.Thread(target=self._run, name="holdfast-worker", daemon=True)
-                    self._thread.start()
+                    thread = threading.Thread(target=self._run, name="holdfast-worker", daemon=True)
+                    thread.start()  # before it is kept: an interrupt here must not leave a thread that cannot be joined
+                    self._thread = thread
 
     def close(self) -> None:
         """Finish the batch in hand and stop. What is left is done by whoever opens the store next."""

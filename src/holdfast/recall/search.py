@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ from holdfast.store.protocol import Snapshot, Space
 
 __all__ = ["Query", "search"]
 
+_FEW, _CROWD = 10, 500  # turns among which the profile's `related` and `relevant` are more than chance
 _SHOWN_CHARS = 20_000  # of a hit's text are read for the words it shares with the question
 
 # A system turn in the log is a stored text like any other: it never poses as authored (INV-2).
@@ -95,8 +97,7 @@ def search(
             nums = [int(at) - start for at in best if start <= at < start + pool.size]
             part = meaning.scores[start : start + pool.size]
             rescore(view, pool.space, embedder.profile.fingerprint, question, nums, part)
-    relevant = embedder.profile.thresholds.relevant if embedder is not None else 1.0
-    best = best[_above_floor(mix, best, relevant)]
+    best = best[_above_floor(mix, best, _relevant(embedder, mix))]
     raw = mix.at(best)
     ranking = _Ranking(best, raw + preferred[best], raw, _joined([pool.at for pool in pools])[best]).best(query.limit)
     watch.stage("fused", len(best), "candidates above the floor")
@@ -160,7 +161,7 @@ def _own_words(pool: Pool, preference: float) -> NDArray[np.float32]:
 def _candidates(
     mix: Mix, allowed: NDArray[np.bool_], preferred: NDArray[np.float32], limit: int, rescored: int
 ) -> NDArray[np.int64]:
-    """Positions worth a closer look: the best of the mix. Codes err by about .005, far less than the gap to the rest."""
+    """Positions worth a closer look: the best of the mix. Codes err by .005: less than the gap to the rest."""
     fused = mix.at()
     fused += preferred
     fused[~allowed] = -np.inf
@@ -178,6 +179,15 @@ def _top(scores: NDArray[np.float32], count: int) -> NDArray[np.int64]:
         if len(few) >= count:
             return few[np.argpartition(scores[few], -count)[-count:]]
     return np.argpartition(scores, -count)[-count:]
+
+
+def _relevant(embedder: Embedder | None, mix: Mix) -> float:
+    """The cosine that is more than chance: among many turns one will lie near the question by accident, among few not."""
+    if embedder is None or mix.meaning is None:
+        return 1.0
+    thresholds = embedder.profile.thresholds
+    crowd = min(1.0, math.log1p(np.count_nonzero(mix.meaning.heard) / _FEW) / math.log1p(_CROWD / _FEW))
+    return thresholds.related + crowd * (thresholds.relevant - thresholds.related)
 
 
 def _above_floor(mix: Mix, best: NDArray[np.int64], relevant: float) -> NDArray[np.bool_]:

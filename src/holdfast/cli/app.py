@@ -1,0 +1,54 @@
+"""The app: which verbs there are, and how `holdfast --help` groups them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from holdfast.cli import bench, memory_verbs, store_verbs
+from holdfast.cli.demo import demo
+from holdfast.cli.ingest import ingest
+from holdfast.version import __version__
+
+__all__ = ["app"]
+
+_START, _KEEP, _RECALL, _KNOW, _CARE = "Start here", "Keep", "Recall", "Ask it about itself", "Look after it"
+
+# Completion is left out: it would add two options that hooks and agents never use to every help page.
+app = typer.Typer(
+    name="holdfast",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"holdfast {__version__}")
+        raise typer.Exit
+
+
+@app.callback(epilog="Every verb has --help and --json. The store is --store or HOLDFAST_STORE, the namespace "
+    "--namespace or HOLDFAST_NAMESPACE.")  # fmt: skip
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Long-term memory for LLM agents: keeps every word, finds it in milliseconds, and can say why."""
+
+
+app.command(rich_help_panel=_START)(demo)
+app.command(rich_help_panel=_KEEP)(ingest)
+app.command(rich_help_panel=_KEEP)(memory_verbs.remember)
+app.command(rich_help_panel=_KEEP)(memory_verbs.forget)
+app.command(rich_help_panel=_RECALL)(memory_verbs.search)
+app.command(rich_help_panel=_RECALL)(memory_verbs.recent)
+app.command(rich_help_panel=_RECALL)(memory_verbs.thread)
+app.command(rich_help_panel=_KNOW)(memory_verbs.why)
+app.command(rich_help_panel=_KNOW)(memory_verbs.status)
+app.add_typer(store_verbs.app, name="store", rich_help_panel=_CARE)
+app.add_typer(bench.app, name="bench", rich_help_panel=_CARE)

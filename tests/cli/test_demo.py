@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from holdfast.demo import month, questions
+
+from .command import Holdfast
+
+
+def test_every_question_names_turns_of_the_month() -> None:
+    keys = {json.loads(line)["key"] for line in month().read_text(encoding="utf-8").splitlines()}
+    asked = questions()
+    assert len(asked) >= 30
+    assert all(question.keys and set(question.keys) <= keys for question in asked)
+
+
+def test_the_demo_finds_every_answer_it_shows_among_the_first_two_hits(holdfast: Holdfast) -> None:
+    answer = holdfast("demo", "--json").json
+    assert isinstance(asked := answer["asked"], list)
+    assert len(asked) >= 8
+    assert [one["question"] for one in asked if one["found_at"] is None] == []
+
+
+def test_the_demo_prints_counts_answers_reasons_and_what_to_try(holdfast: Holdfast, store: Path) -> None:
+    said = holdfast("demo")
+    assert (said.code, said.err) == (0, "")
+    for part in (
+        "468 turns added",
+        "✓ hit 1",
+        "What did we talk about last?",
+        "• kept:",
+        "were picked because search finds them",
+        "Try next",
+    ):
+        assert part in said.out
+    assert holdfast("status", "--json").json["turns"] == 0  # HOLDFAST_STORE is left alone
+
+
+def test_the_sample_can_be_kept(holdfast: Holdfast, tmp_path: Path) -> None:
+    kept = str(tmp_path / "demo.db")
+    assert holdfast("demo", "--store", kept).code == 0
+    assert holdfast("status", "--store", kept, "-n", "bree", "--json").json["turns"] == 468

@@ -1,0 +1,158 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from .command import Holdfast
+
+pytestmark = pytest.mark.requirement("API-1")
+
+
+def first_id(holdfast: Holdfast, question: str) -> str:
+    hits = holdfast("search", question, "--json").json["hits"]
+    assert isinstance(hits, list)
+    return str(hits[0]["id"])
+
+
+def found(holdfast: Holdfast, *args: str) -> list[str]:
+    hits = holdfast("search", *args, "--json").json["hits"]
+    assert isinstance(hits, list)
+    return [hit["text"] for hit in hits]
+
+
+def test_search_prints_rank_date_session_role_text_and_reason(filled: Holdfast) -> None:
+    said = filled("search", "which port?")
+    assert said.code == 0
+    head, text, reason = said.out.splitlines()[:3]
+    assert head.split()[:8] == ["1", "Mon", "4", "May", "2026", "09:00", "user", "s2"]
+    assert text.strip() == "slipway listens on port 9417"
+    assert reason.strip().startswith("shares port · cosine")
+
+
+def test_search_prints_one_json_document_of_hits_and_receipt(filled: Holdfast) -> None:
+    answer = filled("search", "which port?", "--json").json
+    assert list(answer) == ["hits", "receipt"]
+
+
+@pytest.mark.requirement("RECALL-11")
+def test_search_explains_its_stages(filled: Holdfast) -> None:
+    out = filled("search", "which port?", "--explain").out
+    assert "stage" in out and "words" in out and "fused" in out
+
+
+def test_an_empty_answer_is_no_failure_and_says_so(filled: Holdfast) -> None:
+    said = filled("search", "zyzzyva")
+    assert (said.code, said.err) == (0, "")
+    assert said.out.startswith("Nothing found")
+
+
+def test_search_takes_its_filters(filled: Holdfast) -> None:
+    assert found(filled, "Lisbon port", "--session", "s2") == ["slipway listens on port 9417"]
+    assert found(filled, "Lisbon port", "--since", "2026-05-04") == ["slipway listens on port 9417"]
+    assert "slipway listens on port 9417" not in found(filled, "Lisbon port", "--until", "2026-05-04")
+    assert "slipway listens on port 9417" not in found(filled, "Lisbon port", "--as-of", "2026-05-04")
+    assert len(found(filled, "Lisbon port", "--limit", "1")) == 1
+    assert found(filled, "Lisbon port", "--kind", "fact") == []
+
+
+def test_long_texts_are_shortened_unless_asked_for(holdfast: Holdfast) -> None:
+    holdfast("ingest", "-", stdin="needle " + "word " * 500 + "end")
+    short = holdfast("search", "needle").out
+    assert "…" in short and "end" not in short and len(short.splitlines()) == 5
+    assert "end" in holdfast("search", "needle", "--full").out
+
+
+@pytest.mark.requirement("SAFE-4")
+def test_a_stored_text_cannot_command_the_terminal(holdfast: Holdfast) -> None:
+    holdfast("ingest", "-", "--session", "\x1b[31ms", stdin="needle \x1b]0;owned\x07 \x9b2J \u202egnp [bold]x[/bold]")
+    for args in (["search", "needle"], ["search", "needle", "--full"], ["recent"], ["search", "needle", "--json"]):
+        out = holdfast(*args).out
+        assert not set(out) & set("\x1b\x07\x9b\u202e")
+        assert "[bold]x[/bold]" in out
+
+
+@pytest.mark.requirement("RECALL-5")
+def test_recent_lists_the_newest_first(filled: Holdfast) -> None:
+    out = filled("recent", "--limit", "2").out
+    assert out.index("port 9417") < out.index("Noted: Lisbon.")
+    assert "I moved" not in out
+    answer = filled("recent", "--json").json["turns"]
+    assert isinstance(answer, list) and len(answer) == 3
+
+
+@pytest.mark.requirement("RECALL-5")
+def test_recent_pairs_questions_with_answers(filled: Holdfast) -> None:
+    answer = filled("recent", "--kind", "exchange", "--session", "s1", "--json").json["exchanges"]
+    assert isinstance(answer, list)
+    assert [(one["question"]["text"], one["answer"]["text"]) for one in answer] == [
+        ("I moved to Lisbon in May", "Noted: Lisbon.")
+    ]
+    out = filled("recent", "--kind", "exchange").out
+    assert out.index("I moved to Lisbon") < out.index("Noted")
+
+
+def test_recent_without_anything_says_so(holdfast: Holdfast) -> None:
+    assert holdfast("recent").out == "Nothing here.\n"
+    assert holdfast("recent", "--kind", "record", "--json").json == {"records": []}
+
+
+@pytest.mark.requirement("RECALL-6")
+def test_thread_prints_a_conversation_in_order(filled: Holdfast) -> None:
+    out = filled("thread", "s1").out
+    assert out.startswith("s1: 2 turns")
+    assert out.index("I moved to Lisbon") < out.index("Noted")
+    assert "slipway" not in out
+    assert filled("thread", "nobody").out == "There is no session 'nobody' here.\n"
+
+
+def test_remember_keeps_a_record_that_search_and_recent_find(holdfast: Holdfast) -> None:
+    said = holdfast("remember", "The spare key is with Zofia", "--kind", "preference")
+    assert "preference" in said.out and "Zofia" in said.out
+    assert found(holdfast, "who has the spare key?") == ["The spare key is with Zofia"]
+    assert "Zofia" in holdfast("recent", "--kind", "record").out
+    assert holdfast("remember", "Tea, no sugar", "--json").json["kind"] == "fact"
+
+
+def test_forget_hides_and_undo_brings_back(filled: Holdfast) -> None:
+    turn = first_id(filled, "port")
+    said = filled("forget", turn)
+    assert said.out.startswith(f"{turn} forgotten") and f"holdfast forget {turn} --undo" in said.out
+    assert found(filled, "port") == []
+    assert filled("forget", turn, "--json").json["what"] == "unchanged"
+    assert filled("forget", turn, "--undo", "--json").json["what"] == "restored"
+    assert found(filled, "port") == ["slipway listens on port 9417"]
+
+
+@pytest.mark.requirement("INV-6")
+def test_why_tells_what_was_decided(filled: Holdfast) -> None:
+    turn = first_id(filled, "port")
+    filled("forget", turn)
+    out = filled("why", turn).out
+    assert out.startswith(f"turn {turn}  s2")
+    assert out.index("• kept:") < out.index("• found by words:") < out.index("• forgotten:")
+    assert filled("why", turn, "--json").json["id"] == turn
+
+
+def test_status_counts_and_checks(filled: Holdfast) -> None:
+    out = filled("status", "--check").out
+    assert "3 in 2 sessions" in out and "integrity  ok" in out
+    answer = filled("status", "--json").json
+    assert (answer["turns"], answer["problems"]) == (3, None)
+    assert filled("status", "--check", "--json").json["problems"] == []
+
+
+@pytest.mark.requirement("INV-3")
+def test_a_rebuild_gives_the_same_answers(filled: Holdfast) -> None:
+    filled("remember", "The spare key is with Zofia")
+    before = json.dumps(filled("search", "where is Lisbon?", "--json").json["hits"])
+    assert filled("store", "rebuild").out.startswith("rebuilt ana: 3 turns and 1 record ")
+    assert filled("store", "rebuild", "--json").json["turns"] == 3
+    assert json.dumps(filled("search", "where is Lisbon?", "--json").json["hits"]) == before
+
+
+@pytest.mark.requirement("INV-4")
+def test_another_namespace_finds_nothing(filled: Holdfast) -> None:
+    assert filled("search", "Lisbon", "--namespace", "an", "--json").json["hits"] == []
+    turn = first_id(filled, "Lisbon")
+    assert filled("why", turn, "-n", "an").code == 1

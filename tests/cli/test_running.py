@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from holdfast import Memory, __version__
+
+from .command import Holdfast
+
+HOLDFAST = str(Path(sys.executable).with_name("holdfast"))
+PATIENCE_S = 60
+
+
+def test_the_installed_command_runs(tmp_path: Path) -> None:
+    done = subprocess.run([HOLDFAST, "--version"], capture_output=True, text=True, timeout=PATIENCE_S, check=True)
+    assert done.stdout == f"holdfast {__version__}\n"
+
+
+def test_help_groups_the_verbs_and_each_has_its_own(holdfast: Holdfast) -> None:
+    said = holdfast("--help")
+    assert said.code == 0
+    assert said.out.index("Keep") < said.out.index("ingest") < said.out.index("Recall") < said.out.index("search")
+    assert "HOLDFAST_STORE" in holdfast("search", "--help").out
+
+
+def test_an_unknown_id_ends_with_1_and_one_line(holdfast: Holdfast) -> None:
+    said = holdfast("why", "t-nothing")
+    assert (said.code, said.out) == (1, "")
+    assert said.err == "holdfast: there is no turn or record 't-nothing' in this namespace\n"
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["search"],
+        ["search", "x", "--limit", "many"],
+        ["search", "x", "--colour"],
+        ["serch", "x"],
+        ["search", "x", "--limit", "0"],
+        ["search", "x", "--kind", "rumour"],
+        ["search", "x", "--since", "soon"],
+        ["search", "x", "--embedder", "psychic"],
+        ["search", "\udcff"],
+        ["search", "x", "--store", "."],
+        ["search", "x", "--store", "postgresql://localhost/x"],
+        ["remember", " "],
+        ["remember", "x", "--kind", "turn"],
+        ["ingest", "-", "--format", "xml"],
+        ["bench", "speed", "--records", "1"],
+        ["bench", "speed", "--json", "/no/such/folder/out.json"],
+        ["bench", "hostile", "--data", "/no/such/file"],
+    ],
+)
+def test_a_mistake_ends_with_2_and_one_line(holdfast: Holdfast, args: list[str]) -> None:
+    said = holdfast(*args)
+    assert (said.code, said.out) == (2, "")
+    assert said.err.startswith("holdfast: ") and said.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "kind"),
+    [
+        (["why", "t-nothing"], 1, "NotFound"),
+        (["search", "x", "--since", "soon"], 2, "BadTime"),
+        (["search"], 2, "MissingParameter"),
+        (["search", "x", "--colour"], 2, "NoSuchOption"),
+    ],
+)
+def test_with_json_an_error_is_json_on_stderr(holdfast: Holdfast, args: list[str], code: int, kind: str) -> None:
+    said = holdfast(*args, "--json")
+    assert (said.code, said.out) == (code, "")
+    error = json.loads(said.err)["error"]
+    assert error["type"] == kind and error["message"]
+
+
+def test_the_word_json_in_a_text_asks_for_nothing(holdfast: Holdfast) -> None:
+    assert holdfast("why", "--", "--json").err.startswith("holdfast: ")
+
+
+@pytest.mark.requirement("LOG-6")
+def test_without_a_namespace_it_asks_whose_memory_it_is(holdfast: Holdfast, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HOLDFAST_NAMESPACE")
+    said = holdfast("search", "x")
+    assert said.code == 2
+    assert "--namespace" in said.err
+
+
+def test_looking_into_a_store_that_is_not_there_says_so(holdfast: Holdfast, tmp_path: Path) -> None:
+    said = holdfast("search", "x", "--store", str(tmp_path / "typo.db"), "--json")
+    assert (said.code, said.json["hits"]) == (0, [])
+    assert "there was no store" in said.err
+
+
+def test_a_damaged_store_is_an_error_not_a_traceback(holdfast: Holdfast, tmp_path: Path) -> None:
+    path = tmp_path / "damaged.db"
+    path.write_bytes(b"no database at all, but long enough to look at" * 100)
+    said = holdfast("search", "x", "--store", str(path))
+    assert (said.code, said.err.count("\n")) == (2, 1)
+
+
+def test_a_reader_that_leaves_is_no_traceback(store: Path, tmp_path: Path) -> None:
+    with Memory(store, "ana", embedder="none") as memory:
+        memory.ingest_many([{"role": "user", "content": "word " * 1000} for _ in range(100)])
+    for args in (["recent", "--json"], ["thread", "default"]):
+        process = subprocess.Popen([HOLDFAST, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0)
+        assert process.stdout is not None and process.stderr is not None
+        process.stdout.close()
+        error = process.stderr.read()
+        process.stderr.close()
+        assert (process.wait(PATIENCE_S), error) == (141, b"")
+
+
+def test_a_terminal_that_knows_ascii_alone_gets_escapes(
+    holdfast: Holdfast, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    holdfast("ingest", "-", stdin="大阪")
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    for args in (["recent"], ["recent", "--json"]):
+        done = subprocess.run([HOLDFAST, *args], capture_output=True, text=True, timeout=PATIENCE_S, check=True)
+        assert "\\u5927" in done.stdout
+
+
+@pytest.mark.requirement("INV-1", "LOG-7")
+def test_ctrl_c_keeps_what_was_acknowledged_and_the_next_run_goes_on(store: Path, tmp_path: Path) -> None:
+    path, total = tmp_path / "long.jsonl", 20_000
+    path.write_text("".join(json.dumps({"role": "user", "content": f"turn {n}"}) + "\n" for n in range(total)))
+    command = [HOLDFAST, "ingest", str(path), "--embedder", "none"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    with Memory(store, "ana", embedder="none") as memory:
+        deadline = time.monotonic() + PATIENCE_S
+        while memory.status().turns == 0 and time.monotonic() < deadline:
+            assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        _, error = process.communicate(timeout=PATIENCE_S)
+        assert process.returncode == 130
+        assert error == "holdfast: interrupted; what was acknowledged is kept; run it again to go on\n"
+        kept = memory.status().turns
+        assert 0 < kept < total
+        subprocess.run(command, capture_output=True, timeout=PATIENCE_S, check=True)
+        assert [turn.text for turn in memory.thread("long")] == [f"turn {n}" for n in range(total)]
