@@ -96,7 +96,7 @@ class Memory:
             raise InputError(
                 f"this is the memory of {self.namespace!r}, not of {user!r}; open Memory(…, namespace={user!r}) for it"
             )
-        self._store.bootstrap(self.namespace, check_name("session", session, self._settings.log))
+        self._store.bootstrap(self.namespace, self._session(session))
         with self._store.snapshot(self.namespace) as view:
             return Session(self.namespace, session, view.last_index(session) + 1)
 
@@ -130,7 +130,7 @@ class Memory:
             text, role=role, at=at, key=key, origin=origin, stability=stability, metadata=metadata, now=now,
             settings=self._settings.log,
         )  # fmt: skip
-        check_name("session", session, self._settings.log)
+        self._session(session)
         if heartbeat:
             return None
         kept = self._store.append(self.namespace, session, [turn], now)
@@ -151,7 +151,7 @@ class Memory:
         before the first is written.
         """
         now = self._clock()
-        check_name("session", session, self._settings.log)
+        self._session(session)
         read = [
             read_message(message, number=number, now=now, settings=self._settings.log)
             for number, message in enumerate(messages)
@@ -212,7 +212,7 @@ class Memory:
             text=check_text("the question", query, self._settings.log),
             limit=self._limit(limit),
             kind=None if kind is None else _read_kind(kind),
-            session=session,
+            session=None if session is None else self._session(session),
             since=None if since is None else read_moment(since, now),
             until=None if until is None else read_moment(until, now),
             as_of=None if as_of is None else read_moment(as_of, now),
@@ -248,6 +248,7 @@ class Memory:
         first = None if since is None else read_moment(since, now)
         last = None if until is None else read_moment(until, now)
         most = self._limit(limit)
+        session = None if session is None else self._session(session)
         with self._store.snapshot(self.namespace) as view:
             if kind == "exchange":
                 return recent_exchanges(view, most, first, last, session)
@@ -259,7 +260,7 @@ class Memory:
     def thread(self, session: str) -> list[Turn]:
         """One conversation, in order; empty if there is none of that name."""
         with self._store.snapshot(self.namespace) as view:
-            return list(read_thread(view, session))
+            return list(read_thread(view, self._session(session)))
 
     # --- the operator's acts
 
@@ -288,7 +289,7 @@ class Memory:
     def forget(self, noun_id: str, undo: bool = False) -> Decision:
         """Hide a turn or retire a record from recall. The log keeps it, and `undo` brings it back; erase destroys."""
         with self._store.snapshot(self.namespace) as view:
-            noun = find(view, noun_id)
+            noun = find(view, check_text("an id", noun_id, self._settings.log))
             hidden = view.is_hidden(noun.id)
         now = self._clock()
         if hidden != undo:
@@ -302,7 +303,7 @@ class Memory:
     def why(self, noun_id: str) -> Why:
         """Everything that was decided about a turn or record, in order."""
         with self._store.snapshot(self.namespace) as view:
-            return why(view, noun_id, self._fingerprint, self._settings.index)
+            return why(view, check_text("an id", noun_id, self._settings.log), self._fingerprint, self._settings.index)
 
     def status(self) -> Status:
         """How much is kept, how far derived work has come, and what is degraded."""
@@ -355,6 +356,9 @@ class Memory:
     @property
     def _fingerprint(self) -> str | None:
         return None if self._embedder is None else self._embedder.profile.fingerprint
+
+    def _session(self, session: str) -> str:
+        return check_name("session", session, self._settings.log)
 
     def _limit(self, limit: int) -> int:
         most = self._settings.recall.most

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+import math
 import os
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field, fields, is_dataclass
 from pathlib import Path
+from typing import Literal
 
 from holdfast.errors import InputError
 
 __all__ = [
+    "ActionWeights",
+    "AdmitSettings",
+    "ChatSettings",
+    "ConversationWeights",
     "EmbedderSettings",
+    "GateSettings",
     "IndexSettings",
     "LogSettings",
     "RecallSettings",
     "Settings",
+    "SpecificityWeights",
     "StoreSettings",
+    "StructureWeights",
+    "TechnicalWeights",
     "load_settings",
 ]
 
@@ -86,6 +96,177 @@ class RecallSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class TechnicalWeights:
+    """T, how technical a turn is: what each family adds before the norm (GATE-2)."""
+
+    code_fence: float = 0.5
+    stack_trace: float = 0.5
+    file_path: float = 0.4
+    function_definition: float = 0.4
+    shell_command: float = 0.4
+    url: float = 0.3
+    hash: float = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationWeights:
+    """Dnl, what a person tells about themselves (GATE-5)."""
+
+    preference: float = 0.4
+    date: float = 0.3
+    human_name: float = 0.3
+    fact_assertion: float = 0.3
+    quantity: float = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class SpecificityWeights:
+    """P, concrete things a technical turn names, each as often as it names them (GATE-6)."""
+
+    error_code: float = 0.5
+    file_path: float = 0.4
+    git_reference: float = 0.4
+    function_reference: float = 0.3
+    url: float = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class ActionWeights:
+    """A, decisions and outcomes, which are dear to find out again (GATE-7)."""
+
+    architecture_decision: float = 0.5
+    fix: float = 0.4
+    configuration_change: float = 0.4
+    milestone: float = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class StructureWeights:
+    """Dtech, the parts that code is made of (GATE-8)."""
+
+    function_definition: float = 0.4
+    data_structure: float = 0.3
+    dependency: float = 0.3
+    test: float = 0.2
+    documentation_comment: float = 0.2
+
+
+_TECHNICAL_NORM = 1.5  # the seed's: a code fence, a stack trace and a path leave nothing to ask
+_SUM_SLACK = 1e-6  # thirds written with seven digits miss 1 by less
+
+
+@dataclass(frozen=True, slots=True)
+class GateSettings:
+    conversation: Literal["rank", "filter"] = "rank"
+    """filter is the seed's rule: records only from turns at or above the threshold. rank: every salient turn may yield
+    records and G orders them; as a filter the gate lost facts, its own author found (GATE-14)."""
+    threshold: float = 0.35  # the seed's, which the spec keeps; `calibrate` suggests one's own (GATE-13)
+    salient_words: int = 3  # SAL-3: "help" and "what now" are below, "Rex died yesterday" is not
+
+    novelty: float = 0.35  # H, R and Dnl in the conversational branch: the seed's weights
+    repetition: float = 0.40
+    conversational_structure: float = 0.25
+    specificity: float = 0.40  # P, A and Dtech in the technical branch: the seed's weights
+    actionability: float = 0.35
+    technical_structure: float = 0.25
+
+    technical_norm: float = _TECHNICAL_NORM
+    """T is full at this sum of weights. At or below 0 it means the default (GATE-1)."""
+    known_records: int = 5  # nearest durable records that H and S look at (GATE-3, -4)
+    saturated: int = 3  # so many of them that know it already: S = 1
+    earlier_turns: int = 10  # nearest turns that F looks at (GATE-4)
+    frequent: int = 5  # so many of them that say it too: F = 1
+    code_structure: float = 0.3
+    """Dnl never exceeds this on a text that is mostly code (GATE-5)."""
+    max_chars: int = 40_000
+    """Signals are read up to here, about 10,000 tokens: a 10 MB paste must not hold the worker for seconds."""
+
+    technical_families: TechnicalWeights = field(default_factory=TechnicalWeights)
+    conversation_families: ConversationWeights = field(default_factory=ConversationWeights)
+    specificity_families: SpecificityWeights = field(default_factory=SpecificityWeights)
+    action_families: ActionWeights = field(default_factory=ActionWeights)
+    structure_families: StructureWeights = field(default_factory=StructureWeights)
+
+    def __post_init__(self) -> None:
+        if self.conversation not in ("rank", "filter"):
+            raise InputError(f"gate.conversation is 'rank' or 'filter', not {self.conversation!r}")
+        _check_branch("conversational", self.novelty, self.repetition, self.conversational_structure)
+        _check_branch("technical", self.specificity, self.actionability, self.technical_structure)
+        for name in ("threshold", "code_structure"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise InputError(f"gate.{name} must be in [0, 1], not {getattr(self, name)!r}")
+        for name in ("salient_words", "known_records", "saturated", "earlier_turns", "frequent", "max_chars"):
+            if getattr(self, name) < 1:
+                raise InputError(f"gate.{name} must be at least 1, not {getattr(self, name)!r}")
+        for weights in (
+            self.technical_families,
+            self.conversation_families,
+            self.specificity_families,
+            self.action_families,
+            self.structure_families,
+        ):
+            if not all(0 <= weight < math.inf for weight in astuple(weights)):
+                raise InputError(f"the weight of a family must be a finite number of at least 0: {weights}")
+        if not math.isfinite(self.technical_norm):
+            raise InputError(f"gate.technical_norm must be a finite number, not {self.technical_norm!r}")
+        if self.technical_norm <= 0:
+            object.__setattr__(self, "technical_norm", _TECHNICAL_NORM)
+
+
+def _check_branch(branch: str, *weights: float) -> None:
+    if not all(0 <= weight <= 1 for weight in weights) or abs(sum(weights) - 1) > _SUM_SLACK:
+        given = ", ".join(f"{weight:g}" for weight in weights)
+        raise InputError(
+            f"the weights of the gate's {branch} branch must each be in [0, 1] and sum to 1; "
+            f"they are {given}, which sum to {sum(weights):g}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ChatSettings:
+    model: str = "none"
+    """none | URL#MODEL; no model is required (INV-5). The key comes from HOLDFAST_CHAT_API_KEY."""
+    timeout_s: float = 30.0
+    """For one answer, all attempts together. It is off the caller's path; small local models take 5 to 20 s."""
+    max_reply_chars: int = 200_000
+    """A longer answer is none: three records a turn need about 2,000."""
+
+
+@dataclass(frozen=True, slots=True)
+class AdmitSettings:
+    durability: float = 0.7
+    """A turn yields records when the chance that it helps a future conversation reaches this (docs/quality.md)."""
+    sentence_durability: float = 0.5
+    """… and of its sentences those that reach this, or the best one."""
+    records_per_turn: int = 8  # ADMIT-6
+    neighbours: int = 8
+    """Nearest live records that a candidate is compared with: the one it repeats or replaces is hardly ever farther."""
+    neighbour_cosine: float = 0.35
+    """… and no farther than this: below, two sentences are not about the same thing."""
+    criterion: Literal["positive-1", "exclusions-0"] = "positive-1"
+    """positive-1 asks the one question of ADMIT-3; exclusions-0 is the earlier prompt with its list of exclusions."""
+    llm_records_per_turn: int = 3  # ADMIT-6
+    turns_shown: int = 6
+    """Turns before the one in question that the model sees: what "yes" and "the other one" mean is rarely farther."""
+    records_shown: int = 12
+    """Nearest live records that the model may propose to supersede."""
+    turn_chars: int = 4000
+    """A shown turn is cut here. What a person says is shorter; a paste is not a statement of theirs."""
+    grounded_share: float = 0.7
+    """Share of a candidate's content words that its source must hold. Changing "I" to "the user" costs none, an
+    invented clause costs more than .3."""
+    confidence_stated: float = 0.9  # ADMIT-5
+    confidence_confirmed: float = 0.7  # ADMIT-5
+    confidence_implied: float = 0.5  # ADMIT-5
+    hedged: float = 0.8
+    """Factor for "maybe", "I think": .9 becomes .72, just above what the user only confirmed."""
+
+    def __post_init__(self) -> None:
+        if self.criterion not in ("positive-1", "exclusions-0"):
+            raise InputError(f"admit.criterion is 'positive-1' or 'exclusions-0', not {self.criterion!r}")
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     namespace: str | None = None
     """The default namespace, if the operator named one (LOG-6)."""
@@ -94,6 +275,18 @@ class Settings:
     embedder: EmbedderSettings = field(default_factory=EmbedderSettings)
     index: IndexSettings = field(default_factory=IndexSettings)
     recall: RecallSettings = field(default_factory=RecallSettings)
+    gate: GateSettings = field(default_factory=GateSettings)
+    chat: ChatSettings = field(default_factory=ChatSettings)
+    admit: AdmitSettings = field(default_factory=AdmitSettings)
+
+    def __post_init__(self) -> None:
+        """A count of none would stop the work or never end it; who set it should hear so now."""
+        for section in fields(self):
+            part = getattr(self, section.name)
+            for one in fields(part) if is_dataclass(part) else ():
+                value = getattr(part, one.name)
+                if isinstance(value, int) and not isinstance(value, bool) and value < 1:
+                    raise InputError(f"the setting {section.name}.{one.name} must be at least 1, not {value}")
 
 
 def load_settings(environ: Mapping[str, str] = os.environ) -> Settings:
@@ -101,8 +294,8 @@ def load_settings(environ: Mapping[str, str] = os.environ) -> Settings:
     data: dict[str, object] = {}
     if path := environ.get("HOLDFAST_CONFIG"):
         try:
-            data = tomllib.loads(Path(path).read_text())
-        except (OSError, tomllib.TOMLDecodeError) as error:
+            data = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             raise InputError(f"cannot read the settings file {path} (HOLDFAST_CONFIG): {error}") from error
     for name, value in environ.items():
         section, _, setting = name.removeprefix("HOLDFAST_").lower().partition("__")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Annotated
 
 import typer
@@ -19,8 +20,11 @@ from holdfast.cli.options import (
     open_memory,
     open_to_read,
 )
+from holdfast.errors import FlushTimeout, ModelError
 
 __all__ = ["forget", "recent", "remember", "search", "status", "thread", "why"]
+
+_WAIT_S = 2.0  # for a memory to be found by meaning before the command ends
 
 IdArgument = Annotated[str, typer.Argument(metavar="ID", help="Of a turn or record, as search prints it.")]
 
@@ -130,6 +134,8 @@ def remember(
     """
     with open_memory(store, namespace, embedder) as memory:
         record = memory.remember(text, kind)
+        with suppress(ModelError, FlushTimeout):  # kept all the same; whoever opens the store next goes on
+            memory.flush(_WAIT_S)
     if as_json:
         print_json(record)
         return

@@ -39,7 +39,9 @@ def embed_documents(store: Store, namespace: str, space: Space, embedder: Embedd
         if upto - folded >= settings.vector_tail:
             added = dict(zip(nums, vectors, strict=True))
             for block in range((folded + 1) // BLOCK, upto // BLOCK + 1):
-                changes.segments.append((space, block, _fold(view, space, fingerprint, block, added)))
+                segment = _fold(view, space, fingerprint, block, added)
+                if segment is not None:
+                    changes.segments.append((space, block, segment))
             moves.append(Move(folding, folded, upto))
     return len(documents) if store.advance(namespace, moves, changes) else 0
 
@@ -55,11 +57,15 @@ def _embed(texts: Sequence[str], embedder: Embedder) -> NDArray[np.float32]:
     return vectors
 
 
-def _fold(view: Snapshot, space: Space, fingerprint: str, block: int, added: dict[int, NDArray[np.float32]]) -> bytes:
-    """The segment of a block: the vectors it has already, and those of this batch."""
+def _fold(
+    view: Snapshot, space: Space, fingerprint: str, block: int, added: dict[int, NDArray[np.float32]]
+) -> bytes | None:
+    """The segment of a block: the vectors it has already, and those of this batch; None if it has none (acts alone)."""
     first, last = block * BLOCK, (block + 1) * BLOCK - 1
     stored = dict(view.vectors_between(space, fingerprint, max(first - 1, 0), last))
     vectors = {num: np.frombuffer(data, "<f4") for num, data in stored.items()}
     vectors.update({num: vector for num, vector in added.items() if first <= num <= last})
     nums = sorted(vectors)
+    if not nums:
+        return None
     return pack_segment(nums, np.stack([vectors[num] for num in nums]))

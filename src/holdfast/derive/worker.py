@@ -16,6 +16,7 @@ from holdfast.derive.vectors import embed_documents
 from holdfast.derive.words import index_words
 from holdfast.errors import Closed, FlushTimeout, HoldfastError, ModelError, ModelUnavailable
 from holdfast.models.embedder import Embedder
+from holdfast.recall.pool import words_stage
 from holdfast.recall.semantic import vectors_stage
 from holdfast.settings import IndexSettings
 from holdfast.store.protocol import Space, Store
@@ -28,6 +29,7 @@ Progress = Callable[[int, int], None]
 _log = logging.getLogger("holdfast.derive")
 _WAIT_FOR_OTHERS_S = 0.01
 _LOOK_S = 0.05  # how often a flush looks again when nobody tells it of progress (another process may be at work)
+_GATHER_S = 0.03  # after a wake: turns that follow at once share a batch, and the next ingest finds the writer free
 _RETRY_S = 1.0  # after a failing model; its breaker decides whether it is asked at all
 
 
@@ -39,9 +41,12 @@ class Worker:
         self._settings = settings
         self._wake = threading.Event()
         self._stop = threading.Event()
+        self._hurry = threading.Event()
+        """Somebody waits for the work."""
         self._moved = threading.Condition()
         self._thread: threading.Thread | None = None
         self._gate = threading.Lock()
+        self._failures = 0
         self.degraded: str | None = None
         """What keeps the work from going on; None when nothing does."""
 
@@ -60,6 +65,7 @@ class Worker:
     def close(self) -> None:
         """Finish the batch in hand and stop. What is left is done by whoever opens the store next."""
         self._stop.set()
+        self._hurry.set()
         self._wake.set()
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join()
@@ -68,23 +74,33 @@ class Worker:
         pause: float | None = None
         while True:
             self._wake.wait(pause)
+            self._hurry.wait(_GATHER_S)
             self._wake.clear()
             if self._stop.is_set():
                 return
             try:
-                self.degraded, pause = None, None
                 while not self._stop.is_set() and self._step():
                     pass
-            except ModelError as error:
-                self.degraded, pause = f"turns are kept and found by words, not yet by meaning: {error}", _RETRY_S
-                _log.warning("%s: %s", self._namespace, self.degraded)
+                self.degraded, pause = None, None
             except Closed:
                 return
+            except ModelError as error:
+                pause = self._failed(f"turns are kept and found by words, not yet by meaning: {error}")
             except HoldfastError as error:
-                self.degraded, pause = f"derived work waits: {error}", _RETRY_S
-                _log.warning("%s: %s", self._namespace, self.degraded)
+                pause = self._failed(f"derived work waits: {error}")
+            except Exception as error:  # a bug of ours must show itself and not end the work for good
+                _log.exception("%s: derived work failed", self._namespace)
+                pause = self._failed(f"derived work waits after {type(error).__name__}: {error}")
             with self._moved:
                 self._moved.notify_all()
+
+    def _failed(self, why: str) -> float:
+        """Note what keeps the work from going on; how long to wait before it is tried again."""
+        if why != self.degraded:
+            _log.warning("%s: %s", self._namespace, why)
+        self.degraded = why
+        self._failures += 1
+        return _RETRY_S
 
     # --- the work itself
 
@@ -111,16 +127,17 @@ class Worker:
         return True
 
     def behind(self) -> int:
-        """How many lines of the log the slowest view has yet to read."""
-        if self._embedder is None:
-            return 0
-        fingerprint = self._embedder.profile.fingerprint
+        """How many lines of the log the views have yet to read; a tail that may wait outside the word index is none."""
         left = 0
         with self._store.snapshot(self._namespace) as view:
             for space in Space:
-                done = view.cursor(vectors_stage(space, fingerprint))
-                if view.documents(space, done, 1):  # the log may end in acts, which have nothing to embed
-                    left += view.end(space) - done
+                done = view.cursor(words_stage(space))
+                if len(view.documents(space, done, self._settings.tail)) >= self._settings.tail:
+                    left = max(left, view.end(space) - done)
+                if self._embedder is not None:
+                    done = view.cursor(vectors_stage(space, self._embedder.profile.fingerprint))
+                    if view.documents(space, done, 1):  # the log may end in acts, which have nothing to embed
+                        left = max(left, view.end(space) - done)
         return left
 
     def flush(self, timeout: float | None, progress: Progress | None = None) -> None:
@@ -129,23 +146,30 @@ class Worker:
         Without a time-out it waits as long as work goes on, and raises the model's error when the model fails.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
-        self.degraded = None
+        failures = self._failures
         total = left = self.behind()
-        while left:
-            if progress is not None:
-                progress(total - left, total)
-            if deadline is None and self.degraded:
-                raise ModelUnavailable(self.degraded)
-            if deadline is not None and time.monotonic() >= deadline:
-                raise FlushTimeout(
-                    f"{left} lines of the log are not derived yet after {timeout} s"
-                    + (f" ({self.degraded})" if self.degraded else "")
-                    + "; nothing is lost, the work goes on"
-                )
-            self.wake()
-            with self._moved:
-                self._moved.wait(_LOOK_S if deadline is None else max(0.0, min(_LOOK_S, deadline - time.monotonic())))
-            left = self.behind()
-            total = max(total, left)
+        self._hurry.set()
+        try:
+            while left:
+                if progress is not None:
+                    progress(total - left, total)
+                if deadline is None and self.degraded and self._failures > failures:
+                    raise ModelUnavailable(self.degraded)
+                if deadline is not None and time.monotonic() >= deadline:
+                    raise FlushTimeout(
+                        f"{left} lines of the log are not derived yet after {timeout} s"
+                        + (f" ({self.degraded})" if self.degraded else "")
+                        + "; nothing is lost, the work goes on"
+                    )
+                self.wake()
+                with self._moved:
+                    self._moved.wait(
+                        _LOOK_S if deadline is None else max(0.0, min(_LOOK_S, deadline - time.monotonic()))
+                    )
+                left = self.behind()
+                total = max(total, left)
+        finally:
+            self._hurry.clear()
+        self.degraded = None  # nothing is left to do, so nothing keeps it from being done
         if progress is not None and total:
             progress(total, total)

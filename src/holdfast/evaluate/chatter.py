@@ -33,7 +33,7 @@ _SHIFT, _FALL = 2.7, 1.07
 _TOPIC_WORDS = 60
 _TOPIC_SHARE = 0.3
 _RARE_SHARE = 0.015
-"""Words that are names, numbers or identifiers: at 100k turns they make about half of all distinct terms."""
+"""Words that are names, numbers or identifiers: at 100k turns they make more than half of all distinct terms."""
 _OPENERS = (
     "what did I say about", "do you remember", "when did we talk about", "where is", "which", "tell me about",
     "who said", "how did it go with", "did I ever mention", "what was the thing with",

@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 __all__ = ["Percentiles", "median", "percentile", "percentiles", "ratio", "top_share"]
 
 Percentiles = dict[str, float]
@@ -33,7 +36,7 @@ def ratio(value: float, base: float, digits: int = 2) -> float:
     return round(value / base, digits) if base > 0 else 0.0
 
 
-def top_share(exact: Sequence[float], found: Sequence[int], count: int, tolerance: float = 1e-6) -> float:
+def top_share(exact: NDArray[np.float32], found: Sequence[int], count: int, tolerance: float = 1e-6) -> float:
     """Which share of the true top `count` was found, given the true score of everything.
 
     Of equals any will do: something found counts when its true score reaches the score of the last of the true top.
@@ -41,5 +44,5 @@ def top_share(exact: Sequence[float], found: Sequence[int], count: int, toleranc
     most = min(count, len(exact))
     if most == 0:
         return 1.0
-    least = sorted(exact, reverse=True)[most - 1] - tolerance
-    return min(sum(exact[number] >= least for number in found[:most]), most) / most
+    least = float(np.partition(exact, -most)[-most]) - tolerance
+    return min(sum(float(exact[number]) >= least for number in set(found[:most])), most) / most

@@ -31,6 +31,7 @@ class Place:
     digest: bytes
     at: datetime | None
     """When it was said, if the caller gave a time; None if the clock did, which proves nothing."""
+    role: Role
     keyed: bool = False
 
 
@@ -47,57 +48,100 @@ def align(session: Sequence[Place], turns: Sequence[NewTurn]) -> list[int | None
     keyless = [turn for turn in turns if turn.key is None]
     if len(keyless) < len(turns):  # in a list that uses keys, only what came without one can be repeated without one
         session = [place for place in session if not place.keyed]
-    found = iter(_lay(session, keyless))
+    found = iter(_lay(session, [_Said(turn, digest(turn.role, turn.text)) for turn in keyless]))
     return [next(found) if turn.key is None else None for turn in turns]
 
 
-def _lay(session: Sequence[Place], turns: Sequence[NewTurn]) -> list[int | None]:
-    if not turns or not session:
-        return [None] * len(turns)
-    marks = [digest(turn.role, turn.text) for turn in turns]
-    start, length = _overlap(session, turns, marks)
-    if length:
-        return [session[start + i].index if i < length else None for i in range(len(turns))]
-    return _edited(session, turns, marks)
+@dataclass(frozen=True, slots=True)
+class _Said:
+    turn: NewTurn
+    mark: bytes
+
+    def is_at(self, place: Place) -> bool:
+        if place.digest != self.mark:
+            return False
+        return place.at is None or not self.turn.at_given or place.at == self.turn.at
 
 
-def _same(place: Place, turn: NewTurn, mark: bytes) -> bool:
-    if place.digest != mark:
-        return False
-    return place.at is None or not turn.at_given or place.at == turn.at
+def _lay(session: Sequence[Place], said: Sequence[_Said]) -> list[int | None]:
+    if not said or not session:
+        return [None] * len(said)
+    if all(one.turn.at_given for one in said) and all(place.at is not None for place in session):
+        return _by_time(session, said)
+    if whole := _without_gap(session, said):
+        return whole
+    # System prompts are sent anew with each history, and change: one that is known is not said again, and none of
+    # them is part of the talk that is aligned.
+    spoken = [one for one in said if one.turn.role is not Role.SYSTEM]
+    heard = iter(_talk([place for place in session if place.role is not Role.SYSTEM], spoken))
+    prompts = {place.digest: place.index for place in session if place.role is Role.SYSTEM}
+    return [prompts.get(one.mark) if one.turn.role is Role.SYSTEM else next(heard) for one in said]
 
 
-def _overlap(session: Sequence[Place], turns: Sequence[NewTurn], marks: Sequence[bytes]) -> tuple[int, int]:
-    """Where the leading turns lie on the session without a gap, and how many: the longest run, the latest of equals."""
+def _by_time(session: Sequence[Place], said: Sequence[_Said]) -> list[int | None]:
+    """Role, text and time are the turn; the same again at the same time is another only if it comes more often."""
+    known: dict[tuple[bytes, datetime | None], list[int]] = {}
+    for place in reversed(session):
+        known.setdefault((place.digest, place.at), []).append(place.index)
+    found = []
+    for one in said:
+        indexes = known.get((one.mark, one.turn.at))
+        found.append(indexes.pop() if indexes else None)
+    return found
+
+
+def _talk(session: Sequence[Place], said: Sequence[_Said]) -> list[int | None]:
+    if not said or not session:
+        return [None] * len(said)
+    return _without_gap(session, said) or _at_the_end(session, said) or _edited(session, said)
+
+
+def _without_gap(session: Sequence[Place], said: Sequence[_Said]) -> list[int | None] | None:
+    """The leading turns lie on the session without a gap: the longest such run, the latest of equals."""
     best = (0, 0)
     for start in range(len(session)):
-        if session[start].digest != marks[0]:
+        if session[start].digest != said[0].mark:
             continue
-        reach = min(len(turns), len(session) - start)
-        if reach < best[1] or not all(_same(session[start + i], turns[i], marks[i]) for i in range(reach)):
+        reach = min(len(said), len(session) - start)
+        if reach < best[1] or not all(said[i].is_at(session[start + i]) for i in range(reach)):
             continue
         if start == 0 or start + reach == len(session) or reach >= _TELLING_RUN:
             best = (start, reach)
-    return best
+    start, length = best
+    if not length:
+        return None
+    return [session[start + i].index if i < length else None for i in range(len(said))]
 
 
-def _edited(session: Sequence[Place], turns: Sequence[NewTurn], marks: Sequence[bytes]) -> list[int | None]:
-    """The history was edited (a new system prompt, a dropped message): long runs in common are what was heard."""
+def _at_the_end(session: Sequence[Place], said: Sequence[_Said]) -> list[int | None] | None:
+    """The leading turns are the session's last ones, but for some the host left out: fewer than it kept."""
+    for count in range(len(said), 0, -1):
+        found: list[int | None] = [None] * len(said)
+        at, left_out = count - 1, 0
+        for place in reversed(session):
+            if said[at].is_at(place):
+                found[at] = place.index
+                at -= 1
+            elif place.role is not Role.TOOL:
+                left_out += 1
+            if at < 0 or left_out > count - 1 - at + 1:
+                break
+        if at < 0 and left_out < count:
+            return found
+    return None
+
+
+def _edited(session: Sequence[Place], said: Sequence[_Said]) -> list[int | None]:
+    """The history was edited in the middle: long runs in common are what was heard, the rest is new."""
     window = session[-_DIFF_WINDOW:]
-    found: list[int | None] = [None] * len(turns)
-    matcher = SequenceMatcher(None, [place.digest for place in window], list(marks), autojunk=False)
+    found: list[int | None] = [None] * len(said)
+    matcher = SequenceMatcher(None, [place.digest for place in window], [one.mark for one in said], autojunk=False)
     anchored = False
     for block in matcher.get_matching_blocks():
         reaches_end = block.size > 1 and block.a + block.size == len(window)
         anchored = anchored or block.size >= _TELLING_RUN or reaches_end
-        if anchored:
-            for i in range(block.size):
-                place = window[block.a + i]
-                if _same(place, turns[block.b + i], marks[block.b + i]):
-                    found[block.b + i] = place.index
-    if anchored:  # system prompts are sent anew with each history; one that is known is not said again
-        known = {place.digest: place.index for place in session}
-        for number, turn in enumerate(turns):
-            if turn.role is Role.SYSTEM and found[number] is None:
-                found[number] = known.get(marks[number])
+        for i in range(block.size if anchored else 0):
+            place = window[block.a + i]
+            if said[block.b + i].is_at(place):
+                found[block.b + i] = place.index
     return found

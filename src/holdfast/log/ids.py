@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import secrets
 from datetime import datetime
 
@@ -9,15 +10,12 @@ from holdfast.moments import to_micros
 
 __all__ = ["new_id"]
 
-_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's: no i, l, o, u to misread
+_TIME_BYTES, _CHANCE_BYTES = 6, 6
+_LAST_MILLI = (1 << (8 * _TIME_BYTES)) - 1
 
 
 def new_id(prefix: str, at: datetime) -> str:
-    """45 bits of milliseconds and 50 of chance, as 19 letters behind a prefix."""
-    millis = max(0, to_micros(at) // 1000) & ((1 << 45) - 1)
-    number = (millis << 50) | secrets.randbits(50)
-    letters = []
-    for _ in range(19):
-        number, rest = divmod(number, 32)
-        letters.append(_ALPHABET[rest])
-    return f"{prefix}-{''.join(reversed(letters))}"
+    """48 bits of milliseconds and 48 of chance, as 20 letters behind a prefix."""
+    millis = min(max(to_micros(at) // 1000, 0), _LAST_MILLI)
+    number = millis.to_bytes(_TIME_BYTES, "big") + secrets.token_bytes(_CHANCE_BYTES)
+    return f"{prefix}-{base64.b32hexencode(number).decode().rstrip('=').lower()}"

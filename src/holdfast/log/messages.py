@@ -21,6 +21,7 @@ _ORIGIN_OF_ROLE = {
     Role.SYSTEM: Origin.SYSTEM,
     Role.TOOL: Origin.TOOL,
 }
+_ROLES, _ORIGINS = frozenset(Role), frozenset(Origin)
 # Roles as other chat APIs call them.
 _ROLE_ALIASES = {"human": Role.USER, "ai": Role.ASSISTANT, "developer": Role.SYSTEM, "function": Role.TOOL}
 _FIELDS = {"role", "content", "at", "key", "origin", "stability", "metadata", "session", "heartbeat"}
@@ -119,7 +120,7 @@ def _read_role(role: object) -> Role:
         name = role.strip().lower()
         if name in _ROLE_ALIASES:
             return _ROLE_ALIASES[name]
-        if name in set(Role):
+        if name in _ROLES:
             return Role(name)
     raise BadMessage(f"unknown role {role!r}: use one of {', '.join(Role)}")
 
@@ -129,7 +130,7 @@ def _read_origin(origin: object, role: Role) -> Origin:
     usual = _ORIGIN_OF_ROLE[role]
     if origin is None:
         return usual
-    if not isinstance(origin, str) or origin not in set(Origin):
+    if not isinstance(origin, str) or origin not in _ORIGINS:
         raise BadMessage(f"unknown origin {origin!r}: use one of {', '.join(Origin)}")
     if origin == Origin.USER and role is not Role.USER:
         raise BadMessage(f"a turn of role {role.value} cannot have the origin user: that would raise it (LOG-2)")
@@ -174,6 +175,8 @@ def _depth(value: object) -> int:
         here, depth = waiting.pop()
         deepest = max(deepest, depth)
         if isinstance(here, Mapping):
+            if not all(isinstance(name, str) for name in here):
+                raise BadMessage("metadata must be a mapping with string keys, all the way down")
             waiting.extend((inner, depth + 1) for inner in here.values())
         elif isinstance(here, list | tuple):
             waiting.extend((inner, depth + 1) for inner in here)

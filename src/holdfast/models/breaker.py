@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from holdfast.errors import HoldfastError, ModelError, ModelMisbehaved, ModelUnavailable
 from holdfast.models.embedder import Embedder, Profile
+from holdfast.models.unit import unit
 
 __all__ = ["Breaker", "GuardedEmbedder"]
 
@@ -134,7 +135,7 @@ class GuardedEmbedder:
     def _checked(self, texts: Sequence[str]) -> NDArray[np.float32]:
         name = self._embedder.profile.name
         try:
-            vectors = self._embedder.embed(texts)
+            vectors = np.array(self._embedder.embed(texts), np.float32)  # a copy: the model may keep its own
         except HoldfastError:
             raise
         except Exception as error:  # a host's own embedder may raise anything; it must cost quality, never a turn
@@ -144,4 +145,4 @@ class GuardedEmbedder:
             raise ModelMisbehaved(f"embedder {name} gave vectors of shape {vectors.shape} instead of {wanted}")
         if not np.isfinite(vectors).all():
             raise ModelMisbehaved(f"embedder {name} gave vectors with numbers that are not finite")
-        return vectors
+        return unit(vectors)

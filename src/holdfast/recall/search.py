@@ -28,7 +28,9 @@ from holdfast.store.protocol import Snapshot, Space
 
 __all__ = ["Query", "search"]
 
+_FULL_PREFERENCE = 10  # the root of the number of documents from which the preference counts in full
 _FEW, _CROWD = 10, 500  # turns among which the profile's `related` and `relevant` are more than chance
+_BELOW = 1e-3  # how far a replaced turn is put below its successor
 _SHOWN_CHARS = 20_000  # of a hit's text are read for the words it shares with the question
 
 # A system turn in the log is a stored text like any other: it never poses as authored (INV-2).
@@ -90,7 +92,8 @@ def search(
         watch.stage("meaning", int(np.count_nonzero(meaning.heard)))
     mix = Mix(words, meaning, settings.recall.dense_weight)
     allowed = _joined([_allowed(view, pool, query) for pool in pools])
-    preferred = _joined([_own_words(pool, settings.recall.user_preference) for pool in pools])
+    preference = _preference(settings.recall.user_preference, sum(pool.count for pool in pools))
+    preferred = _joined([_own_words(pool, preference) for pool in pools])
     best = _candidates(mix, allowed, preferred, query.limit, settings.recall.rescore)
     if meaning is not None and question is not None and embedder is not None:
         for pool, start in zip(pools, _starts(pools), strict=True):
@@ -99,9 +102,12 @@ def search(
             rescore(view, pool.space, embedder.profile.fingerprint, question, nums, part)
     best = best[_above_floor(mix, best, _relevant(embedder, mix))]
     raw = mix.at(best)
-    ranking = _Ranking(best, raw + preferred[best], raw, _joined([pool.at for pool in pools])[best]).best(query.limit)
+    fused = raw + preferred[best]
+    if query.as_of is None:
+        _lower_replaced(view.replaced_turns(), best, fused)
+    ranking = _Ranking(best, fused, raw, _joined([pool.at for pool in pools])[best]).best()
     watch.stage("fused", len(best), "candidates above the floor")
-    hits = _read_hits(view, pools, ranking, mix, asked)
+    hits = _read_hits(view, pools, ranking, mix, asked, query.limit)
     watch.stage("read", len(hits))
     return Hits(hits, watch.receipt(_reason(asked, hits, question is not None), degraded))
 
@@ -145,7 +151,17 @@ def _allowed(view: Snapshot, pool: Pool, query: Query) -> NDArray[np.bool_]:
         allowed &= pool.at < to_micros(query.until)
     if query.as_of is not None:
         allowed &= pool.at <= to_micros(query.as_of)
+    if pool.space is Space.RECORD:
+        moment = None if query.as_of is None else to_micros(query.as_of)
+        for num, valid_to in view.retired():  # replaced: served only to who asks about a time before
+            if moment is None or valid_to <= moment:
+                allowed[num] = False
     return allowed
+
+
+def _preference(full: float, count: int) -> float:
+    """In standard scores a direct hit among n stands about √n above the rest; a preference must stay below that."""
+    return full * min(1.0, math.sqrt(count) / _FULL_PREFERENCE)
 
 
 def _own_words(pool: Pool, preference: float) -> NDArray[np.float32]:
@@ -155,7 +171,8 @@ def _own_words(pool: Pool, preference: float) -> NDArray[np.float32]:
     """
     if pool.space is Space.RECORD:
         return np.full(pool.size, preference, np.float32)
-    return np.multiply(pool.sort == role_number(Role.USER), np.float32(preference), dtype=np.float32)
+    own: NDArray[np.bool_] = pool.sort == role_number(Role.USER)
+    return own.astype(np.float32) * np.float32(preference)
 
 
 def _candidates(
@@ -182,7 +199,7 @@ def _top(scores: NDArray[np.float32], count: int) -> NDArray[np.int64]:
 
 
 def _relevant(embedder: Embedder | None, mix: Mix) -> float:
-    """The cosine that is more than chance: among many turns one will lie near the question by accident, among few not."""
+    """The cosine that is more than chance: among many turns one lies near any question by accident."""
     if embedder is None or mix.meaning is None:
         return 1.0
     thresholds = embedder.profile.thresholds
@@ -207,9 +224,9 @@ class _Ranking:
     raw: NDArray[np.float32]
     times: NDArray[np.int64]
 
-    def best(self, limit: int) -> list[tuple[int, float, float]]:
+    def best(self) -> list[tuple[int, float, float]]:
         """(position, fused, raw), best first; of equals the one said later, then the later line of the log."""
-        order = np.lexsort((-self.places, -self.times, -self.fused))[:limit]
+        order = np.lexsort((-self.places, -self.times, -self.fused))
         return [(int(self.places[i]), float(self.fused[i]), float(self.raw[i])) for i in order]
 
 
@@ -223,19 +240,53 @@ def _starts(pools: Sequence[Pool]) -> list[int]:
     return [sum(pool.size for pool in pools[:number]) for number in range(len(pools))]
 
 
+def _lower_replaced(replaced: Sequence[tuple[int, int]], best: NDArray[np.int64], fused: NDArray[np.float32]) -> None:
+    """A turn whose statement was replaced ranks below the turn that replaced it, when both match (RECALL-10)."""
+    if not replaced:
+        return
+    where = {int(at): number for number, at in enumerate(best)}
+    for old, new in replaced:  # turns come first in the joined arrays, so a turn's place in the log is its position
+        if old in where and new in where and fused[where[old]] >= fused[where[new]]:
+            fused[where[old]] = fused[where[new]] - np.float32(_BELOW)
+
+
 def _read_hits(
-    view: Snapshot, pools: Sequence[Pool], ranking: Sequence[tuple[int, float, float]], mix: Mix, asked: Sequence[str]
+    view: Snapshot,
+    pools: Sequence[Pool],
+    ranking: Sequence[tuple[int, float, float]],
+    mix: Mix,
+    asked: Sequence[str],
+    limit: int,
 ) -> list[Hit]:
+    """The best that say something new: a record and the turn it came from are one hit, the better of the two."""
+    hits: list[Hit] = []
+    told: set[str] = set()
+    for start in range(0, len(ranking), 2 * limit):
+        part = ranking[start : start + 2 * limit]
+        found = _read_nouns(view, pools, [at for at, _, _ in part])
+        for at, fused, raw in part:
+            turn_ids = _turn_ids(found[at])
+            if turn_ids and told.issuperset(turn_ids):
+                continue
+            told.update(turn_ids)
+            semantic = 0.0 if mix.meaning is None else float(mix.meaning.scores[at])
+            hits.append(_hit(found[at], fused, raw, float(mix.words.scores[at]), semantic, asked))
+            if len(hits) == limit:
+                return hits
+    return hits
+
+
+def _read_nouns(view: Snapshot, pools: Sequence[Pool], places: Sequence[int]) -> dict[int, Turn | Record]:
     found: dict[int, Turn | Record] = {}
     for pool, start in zip(pools, _starts(pools), strict=True):
-        nums = [at - start for at, _, _ in ranking if start <= at < start + pool.size]
+        nums = [at - start for at in places if start <= at < start + pool.size]
         read = view.turns(nums) if pool.space is Space.TURN else view.records(nums)
         found.update({start + num: noun for num, noun in read.items()})
-    hits = []
-    for at, fused, raw in ranking:
-        semantic = 0.0 if mix.meaning is None else float(mix.meaning.scores[at])
-        hits.append(_hit(found[at], fused, raw, float(mix.words.scores[at]), semantic, asked))
-    return hits
+    return found
+
+
+def _turn_ids(noun: Turn | Record) -> tuple[str, ...]:
+    return noun.turn_ids if isinstance(noun, Record) else (noun.id,)
 
 
 def _hit(noun: Turn | Record, fused: float, raw: float, lexical: float, semantic: float, asked: Sequence[str]) -> Hit:
@@ -250,7 +301,7 @@ def _hit(noun: Turn | Record, fused: float, raw: float, lexical: float, semantic
         raw=round(raw, 6),
         at=noun.at,
         session=turn.session if turn else None,
-        turn_ids=record.turn_ids if record else (noun.id,),
+        turn_ids=_turn_ids(noun),
         provenance=_provenance(noun),
         confidence=record.confidence if record else 1.0,
         role=turn.role if turn else None,

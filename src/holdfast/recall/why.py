@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from holdfast.errors import NotFound
 from holdfast.model import Action, Decision, Entry, Kind, Record, Turn, Why
-from holdfast.recall.pool import words_stage
 from holdfast.recall.semantic import vectors_stage
 from holdfast.settings import IndexSettings
 from holdfast.store.protocol import Snapshot, Space
@@ -40,7 +39,7 @@ def why(view: Snapshot, noun_id: str, fingerprint: str | None, settings: IndexSe
         return Why(noun.id, noun.kind, noun.text, None, (*told, *view.receipts(noun.id)), turns=turns)
     decisions = [
         _kept(noun),
-        _indexed(view, noun, settings),
+        _indexed(noun, settings),
         _embedded(view, noun, fingerprint),
         *view.receipts(noun.id),
         *(explain_act(act) for act in view.acts(noun.id)),
@@ -58,14 +57,12 @@ def _kept(turn: Turn) -> Decision:
     )
 
 
-def _indexed(view: Snapshot, turn: Turn, settings: IndexSettings) -> Decision:
-    if turn.seq > view.cursor(words_stage(Space.TURN)):
-        return Decision("found by words", "not in the word index yet; every search reads it as it is")
+def _indexed(turn: Turn, settings: IndexSettings) -> Decision:
     if len(turn.text) > settings.max_chars:
         return Decision(
             "found by words", f"its first {settings.max_chars:,} characters are indexed, of {len(turn.text):,}"
         )
-    return Decision("found by words", "in the word index")
+    return Decision("found by words", "by every word of it, from the moment it was kept")
 
 
 def _embedded(view: Snapshot, turn: Turn, fingerprint: str | None) -> Decision:

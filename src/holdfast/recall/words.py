@@ -28,6 +28,9 @@ _MARKS = (
     "\u0ec8-\u0ecd\u0f71-\u0f84\u102b-\u103e\u1056-\u1059\u17b4-\u17d3\u200c\u200d"
 )
 _WORD = re.compile(rf"[^\W_](?:[^\W_]|[{_MARKS}])*(?:['’][^\W_]+)*")
+# No script piles up more than 30 marks (Unicode's stream-safe form); normalising a longer pile takes quadratic time.
+_PILE = rf"[{_MARKS}\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f\U0001d165-\U0001d244]"
+_TOO_MANY_MARKS = re.compile(rf"({_PILE}{{30}}){_PILE}+")
 _ASCII_WORD = re.compile(r"[a-z0-9]+(?:'[a-z]+)*")
 # What belongs together without a space: paths, versions, e-mails, snake_case, error-codes, dates.
 _COMPOUND = re.compile(  # a match starts where a word starts and gives nothing back: linear on any text (SAFE-4)
@@ -107,7 +110,7 @@ def term_counts(text: str) -> Counter[str]:
 
 def fold(text: str) -> str:
     """Compatibility forms made one, accents dropped where a script uses them as decoration."""
-    text = unicodedata.normalize("NFKD", text.replace("’", "'"))
+    text = unicodedata.normalize("NFKD", _TOO_MANY_MARKS.sub(r"\1", text.replace("’", "'")))
     kept = [char for char in text if not _is_accent(char)]
     return unicodedata.normalize("NFC", "".join(kept)).casefold()
 
@@ -130,7 +133,9 @@ def _add_word(word: str, found: list[str]) -> None:
             found.extend(_HAN.findall(part))
         elif _HANGUL.search(part):
             found.append(part[:MAX_TERM])
-            _add_pairs(part, found)
+            if len(part) > 1:  # particles stand behind the word: its first syllable alone may be the noun
+                found.append(part[0])
+                _add_pairs(part, found)
         else:
             found.append(_stem(part))
 

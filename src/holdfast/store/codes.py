@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from hashlib import blake2b
-
 from holdfast.model import Kind, Role
 
-__all__ = ["KINDS", "ROLES", "kind_number", "model_number", "role_number"]
+__all__ = ["KINDS", "ROLES", "kind_number", "role_number"]
 
 # Stored as numbers: only ever append.
 ROLES = (Role.USER, Role.ASSISTANT, Role.SYSTEM, Role.TOOL)
@@ -21,8 +19,3 @@ def role_number(role: Role) -> int:
 
 def kind_number(kind: Kind) -> int:
     return _KIND_NUMBER[kind]
-
-
-def model_number(fingerprint: str) -> int:
-    """Six bytes of the fingerprint's hash; the table `models` keeps the words."""
-    return int.from_bytes(blake2b(fingerprint.encode(), digest_size=6).digest(), "big")

@@ -7,7 +7,8 @@ layout belongs to recall/blocks.py. A view changes only together with the cursor
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -17,7 +18,21 @@ from typing import Protocol
 from holdfast.log.align import Place
 from holdfast.model import Action, Decision, Kind, NewTurn, Record, Turn
 
-__all__ = ["BLOCK", "BlockRef", "Changes", "Counts", "Document", "Move", "Snapshot", "Space", "Store"]
+__all__ = [
+    "BLOCK",
+    "BlockRef",
+    "Changes",
+    "Counts",
+    "Document",
+    "Merged",
+    "Move",
+    "NewRecord",
+    "Retired",
+    "Snapshot",
+    "Space",
+    "Standing",
+    "Store",
+]
 
 BLOCK = 4096
 """Documents a block: small enough to rewrite, large enough that 100k documents are 25 reads."""
@@ -62,6 +77,37 @@ class Move:
     upto: int
 
 
+@dataclass(frozen=True, slots=True)
+class NewRecord:
+    """A record that derived work made, with the line of the log it was made at and the turns it came from."""
+
+    record: Record
+    born: int
+    sources: tuple[int, ...]
+    vector: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """A record that took in another statement of the same; a changed text makes it a new document of the same id."""
+
+    record: Record
+    sources: tuple[int, ...]
+    """Turns that are linked in addition."""
+    vector: bytes | None = None
+    """Given when the text changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retired:
+    """A record that another one replaced, from a moment and a line of the log on."""
+
+    record_id: str
+    by: str
+    at: datetime
+    seq: int
+
+
 @dataclass(slots=True)
 class Changes:
     """Rows of the views that are written together with a cursor's step."""
@@ -77,6 +123,22 @@ class Changes:
     """(space, block, bytes that replace the segment)"""
     receipts: list[tuple[str, Decision]] = field(default_factory=list)
     """(id of the turn or record, what was decided)"""
+    records: list[NewRecord | Merged | Retired] = field(default_factory=list)
+    """In the order they happened."""
+    signals: list[tuple[int, Mapping[str, float]]] = field(default_factory=list)
+    """(place of the turn, the gate's signals)"""
+    counters: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """(day, name) → how often"""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A record as admission sees it: when in the log it was live, and where it lies in the space of meaning."""
+
+    record: Record
+    born: int
+    retired: int | None
+    vector: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +181,22 @@ class Snapshot(Protocol):
     def is_hidden(self, noun_id: str) -> bool: ...
     def acts(self, subject: str) -> list[Action]: ...
     def receipts(self, subject: str) -> list[Decision]: ...
+    def retired(self) -> list[tuple[int, int]]:
+        """(number, microseconds from which it is no longer valid) of every record that was replaced."""
+        ...
+
+    def replaced_turns(self) -> list[tuple[int, int]]:
+        """(turn, the turn that replaced what it said) for every record that was replaced."""
+        ...
+
+    def standing(self, fingerprint: str) -> list[Standing]:
+        """Every record that was not forgotten, with its lifetime in the log and its vector."""
+        ...
+
+    def signals(self, seqs: Sequence[int]) -> dict[int, Mapping[str, float]]: ...
+    def counters(self, since: str | None) -> list[tuple[str, str, int]]:
+        """(day, name, count), oldest day first."""
+        ...
 
     def document_blocks(self, space: Space) -> list[BlockRef]: ...
     def document_block(self, space: Space, block: int) -> bytes: ...

@@ -8,19 +8,20 @@ from typing import cast
 
 import apsw
 
-from holdfast.model import Action, Entry, Kind
-from holdfast.moments import from_micros, to_micros
-from holdfast.store.codes import kind_number
+from holdfast.model import Action, Entry, Kind, Provenance, Record
+from holdfast.moments import from_micros
 from holdfast.store.protocol import Space
 from holdfast.store.sqlite.keys import number_of, place
+from holdfast.store.sqlite.records import insert_record, next_number
 
 __all__ = ["apply_act", "replay_acts"]
 
 
-def apply_act(connection: apsw.Connection, ns: int, action: Action) -> None:
+def apply_act(connection: apsw.Connection, ns: int, seq: int, action: Action) -> None:
+    """The effect of the act that stands at `seq` in the log."""
     match action.entry:
         case Entry.REMEMBER:
-            _remember(connection, ns, action)
+            _remember(connection, ns, seq, action)
         case Entry.FORGET:
             connection.execute("INSERT OR IGNORE INTO hidden VALUES (?, ?, ?)", (ns, *_find(connection, ns, action)))
         case Entry.UNFORGET:
@@ -33,27 +34,29 @@ def apply_act(connection: apsw.Connection, ns: int, action: Action) -> None:
 
 def replay_acts(connection: apsw.Connection, ns: int) -> None:
     rows = connection.execute(
-        "SELECT entry, id, at, text FROM log WHERE pos BETWEEN ? AND ? AND entry <> 'turn' ORDER BY pos",
+        "SELECT pos, entry, id, at, text FROM log WHERE pos BETWEEN ? AND ? AND entry <> 'turn' ORDER BY pos",
         (place(ns, 0), place(ns + 1, 0) - 1),
     ).fetchall()
-    for entry, subject, at, payload in rows:
-        assert isinstance(subject, str) and isinstance(at, int) and isinstance(payload, str)
-        apply_act(connection, ns, Action(Entry(str(entry)), subject, from_micros(at), json.loads(payload)))
+    for pos, entry, subject, at, payload in rows:
+        assert isinstance(pos, int) and isinstance(subject, str) and isinstance(at, int) and isinstance(payload, str)
+        act = Action(Entry(str(entry)), subject, from_micros(at), json.loads(payload))
+        apply_act(connection, ns, number_of(pos), act)
 
 
-def _remember(connection: apsw.Connection, ns: int, action: Action) -> None:
-    said = cast("Mapping[str, str | float | list[str]]", action.payload)
-    last = connection.execute(
-        "SELECT max(pos) FROM records WHERE pos BETWEEN ? AND ?", (place(ns, 0), place(ns + 1, 0) - 1)
-    ).fetchone()
-    pos = place(ns, 1 if last is None or last[0] is None else number_of(last[0]) + 1)
-    at = to_micros(action.at)
-    connection.execute(
-        """INSERT INTO records (pos, ns, id, kind, text, provenance, confidence, evidence_count, at, valid_from)
-           VALUES (?, ?, ?, ?, ?, ?, ?, 1, ?, ?)""",
-        (pos, ns, action.subject, kind_number(Kind(str(said["kind"]))), said["text"], said["provenance"],
-         said["confidence"], at, at),
-    )  # fmt: skip
+def _remember(connection: apsw.Connection, ns: int, seq: int, action: Action) -> None:
+    said = cast("Mapping[str, str]", action.payload)
+    record = Record(
+        id=action.subject,
+        namespace="",  # rows know it by number
+        kind=Kind(said["kind"]),
+        text=said["text"],
+        provenance=Provenance(said["provenance"]),
+        confidence=float(said["confidence"]),
+        evidence_count=1,
+        at=action.at,
+        valid_from=action.at,
+    )
+    insert_record(connection, ns, next_number(connection, ns), record, seq)
 
 
 def _find(connection: apsw.Connection, ns: int, action: Action) -> tuple[Space, int]:

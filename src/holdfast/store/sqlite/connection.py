@@ -41,6 +41,7 @@ __all__ = ["Connections", "FileLock", "translated"]
 
 # Waiting for the lock: a commit takes about .3 ms, so look again soon, then less often. A blocking flock would have
 # no time-out, and a stopped process would stop every other.
+_MOST_IDLE = 8  # readers kept for the next search; a burst of threads opens more and closes them again
 _FIRST_PAUSE_S = 0.0002
 _LONGEST_PAUSE_S = 0.005
 
@@ -107,22 +108,26 @@ class FileLock:
 
 
 class Connections:
-    """One writer for the process, one reader for each thread."""
+    """One writer for the process, and as many readers as read at once."""
 
     def __init__(self, path: Path, settings: StoreSettings) -> None:
         self.path = path
         self._settings = settings
         self._closed = False
         self._write_gate = threading.RLock()
-        self._local = threading.local()
-        self._readers: list[apsw.Connection] = []
         self._readers_gate = threading.Lock()
+        self._idle: list[apsw.Connection] = []
+        self._mine = threading.local()
+        """The reader this thread is inside of, if any: a snapshot inside a snapshot sees the same moment."""
         _check_path(path)
         with translated(path):
             self._lock = FileLock(path.with_name(path.name + "-lock"))
             try:
                 self._writer = self._open()
                 self._migrate()
+            except apsw.SQLError as error:  # a header that SQLite knows no meaning for
+                self._lock.close()
+                raise StoreDamaged(f"{path} is damaged: {error}. Restore it from a backup") from error
             except BaseException:
                 self._lock.close()
                 raise
@@ -136,28 +141,35 @@ class Connections:
         return connection
 
     def _migrate(self) -> None:
+        found = self._identify()
         writer = self._writer
-        found, application = writer.pragma("user_version"), writer.pragma("application_id")
-        if application not in (0, APPLICATION_ID) or (application == 0 and _has_tables(writer)):
-            writer.close()
-            raise StoreForeign(f"{self.path} is a database of another program; choose another path")
-        if found > SCHEMA:
-            writer.close()
-            raise StoreNewer(
-                f"{self.path} was made by a newer Holdfast (schema {found}, this one knows {SCHEMA}). "
-                "Upgrade: pip install -U holdfast"
-            )
         if writer.pragma("journal_mode") != "wal":
             with self._locked():
                 writer.pragma("journal_mode", "WAL")
         if found < SCHEMA:
             with self.writing() as connection:
-                for number in range(
-                    connection.pragma("user_version"), SCHEMA
-                ):  # read again: another may have been first
+                for number in range(connection.pragma("user_version"), SCHEMA):  # another may have been first
                     connection.execute(MIGRATIONS[number])
                 connection.pragma("application_id", APPLICATION_ID)
                 connection.pragma("user_version", SCHEMA)
+
+    def _identify(self) -> int:
+        """The schema of the file; an error if it is not ours.
+
+        Tables are looked for first: another process may be making them, and who sees them sees its marks too.
+        """
+        tables = _has_tables(self._writer)
+        application, found = self._writer.pragma("application_id"), self._writer.pragma("user_version")
+        if application not in (0, APPLICATION_ID) or (application == 0 and tables):
+            raise StoreForeign(f"{self.path} is a database of another program; choose another path")
+        if found > SCHEMA:
+            raise StoreNewer(
+                f"{self.path} was made by a newer Holdfast (schema {found}, this one knows {SCHEMA}). "
+                "Upgrade: pip install -U holdfast"
+            )
+        if found < 0 or (found == 0 and tables):
+            raise StoreDamaged(f"{self.path} is damaged: its schema is {found}. Restore it from a backup")
+        return int(found)
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -188,39 +200,51 @@ class Connections:
     @contextmanager
     def reading(self) -> Iterator[apsw.Connection]:
         """A read transaction: everything in the block is seen as it stood at one moment."""
-        reader = self._reader()
-        with translated(self.path):
-            if reader.in_transaction:  # a snapshot inside a snapshot sees the same moment
-                yield reader
-                return
-            reader.execute("BEGIN")
-            try:
-                yield reader
-            finally:
-                if not self._closed:
-                    reader.execute("COMMIT")
-
-    def _reader(self) -> apsw.Connection:
-        if self._closed:
-            raise Closed("this memory was closed; open it again to use it")
-        reader: apsw.Connection | None = getattr(self._local, "reader", None)
-        if reader is None:
+        current: apsw.Connection | None = getattr(self._mine, "reader", None)
+        if current is not None:
+            yield current
+            return
+        reader = self._take_reader()
+        self._mine.reader = reader
+        try:
             with translated(self.path):
-                reader = self._open()
-                reader.pragma("query_only", True)
-            self._local.reader = reader
-            with self._readers_gate:
-                self._readers.append(reader)
-        return reader
+                reader.execute("BEGIN")
+                try:
+                    yield reader
+                finally:
+                    reader.execute("COMMIT")
+        finally:
+            self._mine.reader = None
+            self._give_back(reader)
+
+    def _take_reader(self) -> apsw.Connection:
+        with self._readers_gate:
+            if self._closed:
+                raise Closed("this memory was closed; open it again to use it")
+            if self._idle:
+                return self._idle.pop()
+        with translated(self.path):
+            reader = self._open()
+            reader.pragma("query_only", True)
+            return reader
+
+    def _give_back(self, reader: apsw.Connection) -> None:
+        with self._readers_gate:
+            if not self._closed and len(self._idle) < _MOST_IDLE:
+                self._idle.append(reader)
+                return
+        reader.close()
 
     def close(self) -> None:
+        """Close what is idle; a reader in use is closed by whoever uses it, when it is done."""
         with self._write_gate:
-            if self._closed:
-                return
-            self._closed = True
             with self._readers_gate:
-                for reader in self._readers:
-                    reader.close()
+                if self._closed:
+                    return
+                self._closed = True
+                idle, self._idle = self._idle, []
+            for reader in idle:
+                reader.close()
             self._writer.close()
             self._lock.close()
 
@@ -231,6 +255,10 @@ def _has_tables(connection: apsw.Connection) -> bool:
 
 def _check_path(path: Path) -> None:
     """The faults that SQLite would report in words nobody understands."""
+    try:
+        os.fsencode(path).decode()
+    except UnicodeError as error:
+        raise StoreError(f"{str(path)!r} cannot be the name of a file: it is no valid text") from error
     if path.is_dir():
         raise StoreIsDirectory(f"{path} is a directory; give the path of a file, for example {path / 'memory.db'}")
     try:

@@ -15,11 +15,12 @@ from holdfast.log.ids import new_id
 from holdfast.model import Action, NewTurn, Turn
 from holdfast.moments import to_micros
 from holdfast.settings import StoreSettings
-from holdfast.store.codes import model_number, role_number
-from holdfast.store.protocol import Changes, Move
+from holdfast.store.codes import role_number
+from holdfast.store.protocol import Changes, Move, Space
 from holdfast.store.sqlite.acts import apply_act, replay_acts
 from holdfast.store.sqlite.connection import Connections, FileLock
-from holdfast.store.sqlite.keys import number_of, place, vector_place
+from holdfast.store.sqlite.keys import NS_SHIFT, NUMBER_MASK, SLOTS, number_of, place, vector_place
+from holdfast.store.sqlite.records import write_record
 from holdfast.store.sqlite.rows import TURN_COLUMNS, pack_metadata, read_turn
 from holdfast.store.sqlite.schema import SCHEMA
 from holdfast.store.sqlite.snapshot import SqliteSnapshot
@@ -27,8 +28,18 @@ from holdfast.store.sqlite.snapshot import SqliteSnapshot
 __all__ = ["SqliteStore"]
 
 # Views that are dropped and derived anew; vectors stay, as a model's output (INV-3).
-_VIEWS = ("records", "sources", "hidden", "receipts", "documents", "postings", "segments")
+_VIEWS = (
+    "records", "sources", "hidden", "receipts", "signals", "counters", "documents", "postings", "segments",
+)  # fmt: skip
 
+# One statement, because this is what every ingest waits for.
+_ENDS = f"""
+    SELECT namespaces.ns, sessions.session,
+           (SELECT max(idx) FROM log WHERE ns = namespaces.ns AND session = sessions.session AND entry = 'turn'),
+           (SELECT max(pos) FROM log
+            WHERE pos >= namespaces.ns << {NS_SHIFT} AND pos < (namespaces.ns + 1) << {NS_SHIFT})
+    FROM namespaces LEFT JOIN sessions ON sessions.ns = namespaces.ns AND sessions.name = ?2
+    WHERE namespaces.name = ?1"""
 _INSERT_TURN = """INSERT INTO log (pos, ns, id, entry, session, idx, role, origin, at, at_given, recorded_at, stability,
                                    key, digest, text, metadata)
                   VALUES (?, ?, ?, 'turn', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
@@ -59,12 +70,9 @@ class SqliteStore:
         self, namespace: str, session: str, turns: Sequence[NewTurn], recorded_at: datetime, expect: int | None = None
     ) -> list[Turn] | None:
         with self._connections.writing() as connection:
-            ns = _namespace(connection, namespace)
-            number = _session(connection, ns, session)
-            index = _last_index(connection, ns, number)
+            ns, number, index, seq = _ends(connection, namespace, session)
             if expect is not None and index != expect:
                 return None
-            seq = _last_seq(connection, ns)
             kept: list[Turn] = []
             for turn in turns:
                 known = None if turn.key is None else _turn_of_key(connection, namespace, ns, number, turn.key)
@@ -78,11 +86,12 @@ class SqliteStore:
     def act(self, namespace: str, action: Action) -> None:
         with self._connections.writing() as connection:
             ns = _namespace(connection, namespace)
+            seq = _last_seq(connection, ns) + 1
             connection.execute(
                 """INSERT INTO log (pos, ns, id, entry, at, at_given, recorded_at, text)
                    VALUES (?, ?, ?, ?, ?, 1, ?, ?)""",
                 (
-                    place(ns, _last_seq(connection, ns) + 1),
+                    place(ns, seq),
                     ns,
                     action.subject,
                     action.entry.value,
@@ -91,7 +100,7 @@ class SqliteStore:
                     json.dumps(action.payload, ensure_ascii=False),
                 ),
             )
-            apply_act(connection, ns, action)
+            apply_act(connection, ns, seq, action)
 
     # --- reading
 
@@ -134,6 +143,10 @@ class SqliteStore:
             for table in _VIEWS:
                 connection.execute(f"DELETE FROM {table} WHERE ns = ?", (ns,))
             connection.execute("DELETE FROM cursors WHERE ns = ?", (ns,))
+            # A record's number may mean another one after the replay; its vector is made anew with it.
+            for slot in range(SLOTS):
+                first = vector_place(ns, slot, Space.RECORD, 0)
+                connection.execute("DELETE FROM vectors WHERE pos BETWEEN ? AND ?", (first, first + NUMBER_MASK))
             replay_acts(connection, ns)
 
     # --- the file itself
@@ -156,29 +169,38 @@ class SqliteStore:
 
 
 def _write_changes(connection: apsw.Connection, ns: int, changes: Changes) -> None:
-    # SQLite's || makes text of two blobs, hence the casts.
+    # SQLite's || makes text of two blobs, hence the casts. Versions are drawn, not counted: a rebuild starts
+    # anew, and a block must never look like one that somebody has in a cache.
     connection.executemany(
         """INSERT INTO postings VALUES (?, ?, ?, ?, ?)
            ON CONFLICT DO UPDATE SET data = CAST(data || excluded.data AS BLOB)""",
         [(ns, *row) for row in changes.postings],
     )
     connection.executemany(
-        """INSERT INTO documents VALUES (?, ?, ?, 1, ?)
-           ON CONFLICT DO UPDATE SET version = version + 1, data = CAST(data || excluded.data AS BLOB)""",
+        """INSERT INTO documents VALUES (?, ?, ?, random(), ?)
+           ON CONFLICT DO UPDATE SET version = excluded.version, data = CAST(data || excluded.data AS BLOB)""",
         [(ns, *row) for row in changes.documents],
     )
-    if changes.vectors or changes.segments:
-        model = model_number(changes.fingerprint)
-        connection.execute("INSERT OR IGNORE INTO models VALUES (?, ?, ?)", (ns, model, changes.fingerprint))
-        connection.executemany(
-            "INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)",
-            [(vector_place(ns, space, num), model, data) for space, num, data in changes.vectors],
-        )
-        connection.executemany(
-            """INSERT INTO segments VALUES (?, ?, ?, ?, 1, ?)
-               ON CONFLICT DO UPDATE SET version = version + 1, data = excluded.data""",
-            [(ns, space, model, block, data) for space, block, data in changes.segments],
-        )
+    slot = _slot(connection, ns, changes.fingerprint) if changes.fingerprint else 0
+    connection.executemany(
+        "INSERT OR REPLACE INTO vectors VALUES (?, ?)",
+        [(vector_place(ns, slot, space, num), data) for space, num, data in changes.vectors],
+    )
+    connection.executemany(
+        """INSERT INTO segments VALUES (?, ?, ?, ?, random(), ?)
+           ON CONFLICT DO UPDATE SET version = excluded.version, data = excluded.data""",
+        [(ns, space, slot, block, data) for space, block, data in changes.segments],
+    )
+    for change in changes.records:
+        write_record(connection, ns, change, slot)
+    connection.executemany(
+        "INSERT OR REPLACE INTO signals VALUES (?, ?, ?)",
+        [(place(ns, seq), ns, json.dumps(signals)) for seq, signals in changes.signals],
+    )
+    connection.executemany(
+        "INSERT INTO counters VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET count = count + excluded.count",
+        [(ns, day, name, count) for (day, name), count in changes.counters.items()],
+    )
     connection.executemany(
         """INSERT INTO receipts SELECT ?1, ?2, coalesce(max(number), 0) + 1, ?3, ?4, ?5, ?6
            FROM receipts WHERE ns = ?1 AND subject = ?2""",
@@ -194,6 +216,27 @@ def _write_changes(connection: apsw.Connection, ns: int, changes: Changes) -> No
             for subject, decision in changes.receipts
         ],
     )
+
+
+def _slot(connection: apsw.Connection, ns: int, fingerprint: str) -> int:
+    """The slot of a model's vectors. The seventeenth model of a namespace takes the place of its first."""
+    rows = connection.execute("SELECT fingerprint, slot FROM models WHERE ns = ? ORDER BY slot", (ns,)).fetchall()
+    known = {str(name): slot for name, slot in rows}
+    if fingerprint in known:
+        slot = known[fingerprint]
+        assert isinstance(slot, int)
+        return slot
+    if len(known) < SLOTS:
+        connection.execute("INSERT INTO models VALUES (?, ?, ?)", (ns, len(known), fingerprint))
+        return len(known)
+    old = next(iter(known))
+    first = vector_place(ns, 0, Space.TURN, 0)
+    last = vector_place(ns, 0, Space.RECORD, NUMBER_MASK)
+    connection.execute("DELETE FROM vectors WHERE pos BETWEEN ? AND ?", (first, last))
+    connection.execute("DELETE FROM segments WHERE ns = ? AND slot = 0", (ns,))
+    connection.execute("DELETE FROM cursors WHERE ns = ? AND substr(stage, -length(?2) - 1) = ':' || ?2", (ns, old))
+    connection.execute("UPDATE models SET fingerprint = ? WHERE ns = ? AND slot = 0", (fingerprint, ns))
+    return 0
 
 
 def _namespace(connection: apsw.Connection, name: str) -> int:
@@ -220,11 +263,15 @@ def _last_seq(connection: apsw.Connection, ns: int) -> int:
     return 0 if row is None or row[0] is None else number_of(row[0])
 
 
-def _last_index(connection: apsw.Connection, ns: int, session: int) -> int:
-    row = connection.execute(
-        "SELECT max(idx) FROM log WHERE ns = ? AND session = ? AND entry = 'turn'", (ns, session)
-    ).fetchone()
-    return -1 if row is None or row[0] is None else int(row[0])
+def _ends(connection: apsw.Connection, namespace: str, session: str) -> tuple[int, int, int, int]:
+    """The numbers of a namespace and session, made if need be, the session's last index and the log's last place."""
+    row = connection.execute(_ENDS, (namespace, session)).fetchone()
+    if row is None or row[1] is None:
+        _session(connection, _namespace(connection, namespace), session)
+        row = connection.execute(_ENDS, (namespace, session)).fetchone()
+    assert row is not None
+    ns, number, index, pos = row
+    return int(ns), int(number), -1 if index is None else int(index), 0 if pos is None else number_of(pos)
 
 
 def _turn_of_key(connection: apsw.Connection, namespace: str, ns: int, session: int, key: str) -> Turn | None:

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 from holdfast.store.protocol import Space
 
-__all__ = ["number_of", "place", "vector_place"]
+__all__ = ["NS_SHIFT", "NUMBER_MASK", "SLOTS", "number_of", "place", "vector_place"]
 
-_NUM_BITS = 40  # 10^12 entries in each of 8 million namespaces
-_SPACE_BIT = 39
-_NUM_MASK = (1 << _SPACE_BIT) - 1
+# 63 bits: 4 million namespaces of 68 billion entries each, and for vectors 16 models and 2 spaces between.
+_NUM_BITS = 36
+_SPACE_BITS = 1
+_SLOT_BITS = 4
+NS_SHIFT = _NUM_BITS + _SPACE_BITS + _SLOT_BITS
+NUMBER_MASK = (1 << _NUM_BITS) - 1
+SLOTS = 1 << _SLOT_BITS
 
 
 def place(ns: int, num: int) -> int:
-    assert 0 <= num < 1 << _SPACE_BIT, "a number outside its namespace would be another's row"
-    return (ns << _NUM_BITS) | num
+    """Where the entry of this number lies in the log, or the record among the records."""
+    return vector_place(ns, 0, Space.TURN, num)
 
 
-def vector_place(ns: int, space: Space, num: int) -> int:
-    assert 0 <= num < 1 << _SPACE_BIT, "a number outside its namespace would be another's row"
-    return (ns << _NUM_BITS) | (space << _SPACE_BIT) | num
+def vector_place(ns: int, slot: int, space: Space, num: int) -> int:
+    assert 0 <= num <= NUMBER_MASK and 0 <= slot < SLOTS, "a number outside its namespace would be another's row"
+    return (ns << NS_SHIFT) | (slot << (_NUM_BITS + _SPACE_BITS)) | (space << _NUM_BITS) | num
 
 
 def number_of(pos: int) -> int:
-    """The number back out of either kind of place."""
-    return pos & _NUM_MASK
+    """The number back out of a place."""
+    return pos & NUMBER_MASK

@@ -45,7 +45,7 @@ CREATE TABLE log (
 );
 CREATE UNIQUE INDEX log_by_id ON log (ns, id) WHERE entry = 'turn';
 CREATE INDEX log_acts ON log (ns, id) WHERE entry <> 'turn';
-CREATE UNIQUE INDEX log_by_place ON log (ns, session, idx, digest, at, at_given) WHERE entry = 'turn';
+CREATE UNIQUE INDEX log_by_place ON log (ns, session, idx, digest, at, at_given, role) WHERE entry = 'turn';
 CREATE UNIQUE INDEX log_by_key ON log (ns, session, key) WHERE key IS NOT NULL;
 CREATE INDEX log_by_time ON log (ns, at) WHERE entry = 'turn';
 CREATE INDEX log_by_session_time ON log (ns, session, at) WHERE entry = 'turn';
@@ -127,31 +127,55 @@ CREATE TABLE postings (
     PRIMARY KEY (ns, space, term, block)
 ) WITHOUT ROWID;
 
--- Vectors in full precision, one a document, and their quantised segments, which is what a search reads.
+-- Vectors in full precision, and their quantised segments, which is what a search reads. Each embedding model of a
+-- namespace has a slot of its own: models are changed and changed back, and two processes may use two at once.
 CREATE TABLE vectors (
-    pos INTEGER PRIMARY KEY,          -- namespace, space and document
-    model INTEGER NOT NULL,
+    pos INTEGER PRIMARY KEY,          -- namespace, slot, space and document
     data BLOB NOT NULL
 );
 CREATE TABLE segments (
     ns INTEGER NOT NULL,
     space INTEGER NOT NULL,
-    model INTEGER NOT NULL,
+    slot INTEGER NOT NULL,
     block INTEGER NOT NULL,
     version INTEGER NOT NULL,
     data BLOB NOT NULL,
-    PRIMARY KEY (ns, space, model, block)
+    PRIMARY KEY (ns, space, slot, block)
 );
-CREATE INDEX segments_versions ON segments (ns, space, model, block, version);
+CREATE INDEX segments_versions ON segments (ns, space, slot, block, version);
 CREATE TABLE models (
     ns INTEGER NOT NULL,
-    model INTEGER NOT NULL,
+    slot INTEGER NOT NULL,
     fingerprint TEXT NOT NULL,
-    PRIMARY KEY (ns, model)
+    PRIMARY KEY (ns, slot)
 ) WITHOUT ROWID;
 """
 
-MIGRATIONS: tuple[str, ...] = (_SPINE,)
+_ADMISSION = """
+-- The line of the log that made a record and the one that retired it: derived work sees the records of its own moment,
+-- however far behind the log it runs.
+ALTER TABLE records ADD COLUMN born INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE records ADD COLUMN retired INTEGER;
+CREATE INDEX records_retired ON records (ns, pos) WHERE superseded_by IS NOT NULL;
+
+-- The gate's signals of every user turn.
+CREATE TABLE signals (
+    pos INTEGER PRIMARY KEY,          -- namespace and place in its log
+    ns INTEGER NOT NULL,
+    data TEXT NOT NULL
+);
+
+-- What the gates did, a day each.
+CREATE TABLE counters (
+    ns INTEGER NOT NULL,
+    day TEXT NOT NULL,
+    name TEXT NOT NULL,
+    count INTEGER NOT NULL,
+    PRIMARY KEY (ns, day, name)
+) WITHOUT ROWID;
+"""
+
+MIGRATIONS: tuple[str, ...] = (_SPINE, _ADMISSION)
 """Migration n takes a store from schema n to n + 1. Never change one that has shipped: add the next."""
 
 SCHEMA = len(MIGRATIONS)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -11,9 +12,9 @@ import apsw
 from holdfast.log.align import Place
 from holdfast.model import Action, Decision, Entry, Kind, Record, Turn
 from holdfast.moments import from_micros, to_micros
-from holdfast.store.codes import kind_number, model_number
-from holdfast.store.protocol import BlockRef, Counts, Document, Space
-from holdfast.store.sqlite.keys import number_of, place, vector_place
+from holdfast.store.codes import ROLES, kind_number
+from holdfast.store.protocol import BlockRef, Counts, Document, Space, Standing
+from holdfast.store.sqlite.keys import NS_SHIFT, NUMBER_MASK, number_of, place, vector_place
 from holdfast.store.sqlite.rows import RECORD_COLUMNS, TURN_COLUMNS, read_record, read_turn, unpack_metadata
 
 __all__ = ["SqliteSnapshot"]
@@ -31,6 +32,7 @@ class SqliteSnapshot:
         self._namespace = namespace
         row = connection.execute("SELECT ns FROM namespaces WHERE name = ?", (namespace,)).fetchone()
         self.ns: int = row[0] if row else _NO_NAMESPACE
+        self._slots: dict[str, int | None] = {}
 
     def _rows(self, sql: str, values: Sequence[SQLiteValue] = ()) -> Iterator[Any]:
         return self._connection.execute(sql, values)
@@ -93,13 +95,13 @@ class SqliteSnapshot:
             row[0] for row in self._rows("SELECT idx FROM log WHERE ns = ? AND session = ? AND key IS NOT NULL", scope)
         }
         rows = self._rows(
-            """SELECT idx, digest, at, at_given FROM log INDEXED BY log_by_place
+            """SELECT idx, digest, at, at_given, role FROM log INDEXED BY log_by_place
                WHERE ns = ? AND session = ? AND entry = 'turn' ORDER BY idx""",
             scope,
         )
         return [
-            Place(index, digest, from_micros(at) if given else None, index in keyed)
-            for index, digest, at, given in rows
+            Place(index, digest, from_micros(at) if given else None, ROLES[role], index in keyed)
+            for index, digest, at, given, role in rows
         ]
 
     def last_index(self, session: str) -> int:
@@ -193,14 +195,14 @@ class SqliteSnapshot:
             scope, values = f"{scope} AND at < ?", [*values, to_micros(until)]
         if session is not None:
             scope = f"""{scope} AND EXISTS (
-                        SELECT 1 FROM sources JOIN log ON log.pos = (records.ns << 40) | sources.turn
-                        WHERE sources.ns = records.ns AND sources.record = records.pos & ((1 << 39) - 1)
+                        SELECT 1 FROM sources JOIN log ON log.pos = (records.ns << {NS_SHIFT}) | sources.turn
+                        WHERE sources.ns = records.ns AND sources.record = records.pos & {NUMBER_MASK}
                         AND log.session = ?)"""
             values = [*values, self.session_number(session) or 0]
         rows = self._rows(
             f"""SELECT {RECORD_COLUMNS} FROM records WHERE {scope} AND superseded_by IS NULL
                 AND NOT EXISTS (SELECT 1 FROM hidden WHERE hidden.ns = records.ns AND hidden.space = 1
-                                AND hidden.num = records.pos & ((1 << 39) - 1))
+                                AND hidden.num = records.pos & {NUMBER_MASK})
                 ORDER BY at DESC, pos DESC LIMIT ?""",
             (*values, limit),
         )
@@ -210,7 +212,7 @@ class SqliteSnapshot:
         pos = row[0]
         assert isinstance(pos, int)
         turn_ids = self._rows(
-            """SELECT log.id FROM sources JOIN log ON log.pos = (sources.ns << 40) | sources.turn
+            f"""SELECT log.id FROM sources JOIN log ON log.pos = (sources.ns << {NS_SHIFT}) | sources.turn
                WHERE sources.ns = ? AND sources.record = ? ORDER BY sources.turn""",
             (self.ns, number_of(pos)),
         )
@@ -222,10 +224,12 @@ class SqliteSnapshot:
     def is_hidden(self, noun_id: str) -> bool:
         return bool(
             self._one(
-                """SELECT EXISTS (SELECT 1 FROM hidden JOIN log ON log.pos = (hidden.ns << 40) | hidden.num
-                                  WHERE hidden.ns = ?1 AND hidden.space = 0 AND log.id = ?2)
-                       OR EXISTS (SELECT 1 FROM hidden JOIN records ON records.pos = (hidden.ns << 40) | hidden.num
-                                  WHERE hidden.ns = ?1 AND hidden.space = 1 AND records.id = ?2)""",
+                f"""SELECT EXISTS (
+                        SELECT 1 FROM hidden JOIN log ON log.pos = (hidden.ns << {NS_SHIFT}) | hidden.num
+                        WHERE hidden.ns = ?1 AND hidden.space = 0 AND log.id = ?2)
+                    OR EXISTS (
+                        SELECT 1 FROM hidden JOIN records ON records.pos = (hidden.ns << {NS_SHIFT}) | hidden.num
+                        WHERE hidden.ns = ?1 AND hidden.space = 1 AND records.id = ?2)""",
                 (self.ns, noun_id),
             )
         )
@@ -249,6 +253,50 @@ class SqliteSnapshot:
             for what, reason, at, details in rows
         ]
 
+    def retired(self) -> list[tuple[int, int]]:
+        rows = self._rows("SELECT pos, valid_to FROM records WHERE ns = ? AND superseded_by IS NOT NULL", (self.ns,))
+        return [(number_of(pos), valid_to) for pos, valid_to in rows]
+
+    def replaced_turns(self) -> list[tuple[int, int]]:
+        rows = self._rows(
+            f"""SELECT old.turn, max(new.turn) FROM records AS gone
+               JOIN sources AS old ON old.ns = gone.ns AND old.record = gone.pos & {NUMBER_MASK}
+               JOIN records AS live ON live.ns = gone.ns AND live.id = gone.superseded_by
+               JOIN sources AS new ON new.ns = live.ns AND new.record = live.pos & {NUMBER_MASK}
+               WHERE gone.ns = ? AND gone.superseded_by IS NOT NULL GROUP BY old.turn""",
+            (self.ns,),
+        )
+        return [(old, new) for old, new in rows]
+
+    def standing(self, fingerprint: str) -> list[Standing]:
+        slot = self._slot(fingerprint)
+        if slot is None:
+            return []
+        rows = self._rows(
+            f"""SELECT {RECORD_COLUMNS}, records.born, records.retired, vectors.data FROM records
+                JOIN vectors ON vectors.pos = ? + (records.pos & {NUMBER_MASK})
+                WHERE records.pos BETWEEN ? AND ?
+                AND NOT EXISTS (SELECT 1 FROM hidden WHERE hidden.ns = records.ns AND hidden.space = 1
+                                AND hidden.num = records.pos & {NUMBER_MASK})
+                ORDER BY records.pos""",
+            (vector_place(self.ns, slot, Space.RECORD, 0), place(self.ns, 0), place(self.ns + 1, 0) - 1),
+        )
+        return [Standing(read_record(self._namespace, row[:-3], ()), *row[-3:]) for row in rows]
+
+    def signals(self, seqs: Sequence[int]) -> dict[int, Mapping[str, float]]:
+        found: dict[int, Mapping[str, float]] = {}
+        for start in range(0, len(seqs), _MANY):
+            part = [place(self.ns, seq) for seq in seqs[start : start + _MANY]]
+            sql = f"SELECT pos, data FROM signals WHERE pos IN ({','.join('?' * len(part))})"
+            found.update({number_of(pos): json.loads(data) for pos, data in self._rows(sql, part)})
+        return found
+
+    def counters(self, since: str | None) -> list[tuple[str, str, int]]:
+        rows = self._rows(
+            "SELECT day, name, count FROM counters WHERE ns = ? AND day >= ? ORDER BY day, name", (self.ns, since or "")
+        )
+        return [(day, name, count) for day, name, count in rows]
+
     # --- the indexes
 
     def document_blocks(self, space: Space) -> list[BlockRef]:
@@ -268,31 +316,42 @@ class SqliteSnapshot:
 
     def segment_blocks(self, space: Space, fingerprint: str) -> list[BlockRef]:
         rows = self._rows(
-            "SELECT block, version FROM segments WHERE ns = ? AND space = ? AND model = ? ORDER BY block",
-            (self.ns, space, model_number(fingerprint)),
+            "SELECT block, version FROM segments WHERE ns = ? AND space = ? AND slot = ? ORDER BY block",
+            (self.ns, space, self._slot(fingerprint)),
         )
         return [BlockRef(block, version) for block, version in rows]
 
     def segment(self, space: Space, fingerprint: str, block: int) -> bytes:
         return self._bytes(
-            "SELECT data FROM segments WHERE ns = ? AND space = ? AND model = ? AND block = ?",
-            (self.ns, space, model_number(fingerprint), block),
+            "SELECT data FROM segments WHERE ns = ? AND space = ? AND slot = ? AND block = ?",
+            (self.ns, space, self._slot(fingerprint), block),
         )
 
     def vectors(self, space: Space, fingerprint: str, nums: Sequence[int]) -> list[tuple[int, bytes]]:
-        found = []
-        for start in range(0, len(nums), _MANY):
-            part = [vector_place(self.ns, space, num) for num in nums[start : start + _MANY]]
-            sql = f"SELECT pos, data FROM vectors WHERE pos IN ({','.join('?' * len(part))}) AND model = ?"
-            found += [(number_of(pos), data) for pos, data in self._rows(sql, (*part, model_number(fingerprint)))]
+        slot = self._slot(fingerprint)
+        found: list[tuple[int, bytes]] = []
+        for start in range(0, len(nums) if slot is not None else 0, _MANY):
+            part = [vector_place(self.ns, slot or 0, space, num) for num in nums[start : start + _MANY]]
+            sql = f"SELECT pos, data FROM vectors WHERE pos IN ({','.join('?' * len(part))})"
+            found += [(number_of(pos), data) for pos, data in self._rows(sql, part)]
         return found
 
     def vectors_between(self, space: Space, fingerprint: str, after: int, upto: int) -> list[tuple[int, bytes]]:
+        slot = self._slot(fingerprint)
+        if slot is None:
+            return []
         rows = self._rows(
-            "SELECT pos, data FROM vectors WHERE pos > ? AND pos <= ? AND model = ? ORDER BY pos",
-            (vector_place(self.ns, space, after), vector_place(self.ns, space, upto), model_number(fingerprint)),
+            "SELECT pos, data FROM vectors WHERE pos > ? AND pos <= ? ORDER BY pos",
+            (vector_place(self.ns, slot, space, after), vector_place(self.ns, slot, space, upto)),
         )
         return [(number_of(pos), data) for pos, data in rows]
+
+    def _slot(self, fingerprint: str) -> int | None:
+        """Where this model's vectors lie; None if it has none here."""
+        if fingerprint not in self._slots:
+            slot = self._one("SELECT slot FROM models WHERE ns = ? AND fingerprint = ?", (self.ns, fingerprint))
+            self._slots[fingerprint] = slot if isinstance(slot, int) else None
+        return self._slots[fingerprint]
 
     def _bytes(self, sql: str, values: Sequence[SQLiteValue]) -> bytes:
         data = self._one(sql, values)

@@ -1,0 +1,122 @@
+"""The gating scalar: how much a turn deserves durable memory (GATE-1 to -11).
+
+    G = (1 - T)·Gconv + T·Gtech      Gconv = .35·H + .40·R + .25·Dnl      Gtech = .40·P + .35·A + .25·Dtech
+
+Cosines in, signals out. The caller makes the two searches and never passes the turn itself as its own neighbour.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+
+from holdfast.gate.signals import actionability, nl_structure, specificity, tech_structure, technical_density
+from holdfast.models.embedder import Thresholds
+from holdfast.settings import GateSettings
+
+__all__ = ["Signals", "blend", "novelty", "score"]
+
+
+@dataclass(frozen=True, slots=True)
+class Signals:
+    """Every part of the judgement, each in [0, 1]; 0 where nothing was computed."""
+
+    g: float = 0.0
+    """The score."""
+    t: float = 0.0
+    """Technical density: the weight of the technical branch."""
+    h: float = 0.0
+    """Novelty against durable memory."""
+    r: float = 0.0
+    """Said again and again, and not known yet."""
+    d: float = 0.0
+    """Conversational structure (Dnl)."""
+    p: float = 0.0
+    """Specificity."""
+    a: float = 0.0
+    """Actionability."""
+    dtech: float = 0.0
+    gconv: float = 0.0
+    gtech: float = 0.0
+    input_freq: float = 0.0
+    """F, how often the namespace's turns said it."""
+    mem_saturation: float = 0.0
+    """S, how many durable records know it."""
+
+    def as_dict(self) -> dict[str, float]:
+        """Under their own names: what is stored on a turn, and what `gating_scalar` answers with."""
+        return asdict(self)
+
+    def to_metadata(self) -> dict[str, float]:
+        """Under their names on the wire (GATE-11)."""
+        return {_wire(name): value for name, value in asdict(self).items()}
+
+    @classmethod
+    def read(cls, metadata: Mapping[str, object]) -> Signals:
+        """From metadata, whoever wrote it: what is absent or no number is 0."""
+        return cls(**{part.name: _number(metadata.get(_wire(part.name))) for part in fields(cls)})
+
+
+def score(
+    text: str,
+    memory_hits: Sequence[float],
+    turn_hits: Sequence[float],
+    settings: GateSettings,
+    thresholds: Thresholds,
+) -> Signals:
+    """Judge one turn by its words and by the cosines of its nearest durable records and of the nearest turns.
+
+    The order of the hits does not matter, and hits beyond the nearest 5 records and 10 turns change nothing.
+    """
+    records = _nearest(memory_hits, settings.known_records)
+    turns = _nearest(turn_hits, settings.earlier_turns)
+
+    h = novelty(records)
+    frequency = min(_at_least(thresholds.repeat, turns) / settings.frequent, 1.0)
+    saturation = min(_at_least(thresholds.known, records) / settings.saturated, 1.0)
+    r = frequency * (1.0 - saturation)  # a product: what memory is full of gains nothing by being said once more
+
+    t = technical_density(text, settings)
+    d = nl_structure(text, settings)
+    p = specificity(text, settings)
+    a = actionability(text, settings)
+    dtech = tech_structure(text, settings)
+
+    gconv = _unit(settings.novelty * h + settings.repetition * r + settings.conversational_structure * d)
+    gtech = _unit(settings.specificity * p + settings.actionability * a + settings.technical_structure * dtech)
+    return Signals(blend(t, gconv, gtech), t, h, r, d, p, a, dtech, gconv, gtech, frequency, saturation)
+
+
+def blend(t: float, gconv: float, gtech: float) -> float:
+    """G, which lies between its branches and moves in a straight line from one to the other."""
+    low, high = sorted((gconv, gtech))
+    return min(max((1.0 - t) * gconv + t * gtech, low), high)  # rounding may not leave the interval
+
+
+def novelty(cosines: Sequence[float]) -> float:
+    """H: 1 with nothing to compare with. A record that points the other way is unrelated, not more than that."""
+    if not cosines:
+        return 1.0
+    return 1.0 - sum(_unit(cosine) for cosine in cosines) / len(cosines)
+
+
+def _nearest(cosines: Iterable[float], most: int) -> list[float]:
+    return sorted(cosines, reverse=True)[:most]
+
+
+def _at_least(threshold: float, cosines: Iterable[float]) -> int:
+    return sum(1 for cosine in cosines if cosine >= threshold)
+
+
+def _unit(value: float) -> float:
+    return min(1.0, max(0.0, value))  # in this order a NaN is 0
+
+
+def _wire(name: str) -> str:
+    return "gating_score" if name == "g" else f"gating_{name}"
+
+
+def _number(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return 0.0
+    return float(value) if 0.0 <= value <= 1.0 else 0.0

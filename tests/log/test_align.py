@@ -1,0 +1,141 @@
+"""Laying a history onto a session: the laws, as properties of the pure function."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.log.align import Place, align, digest
+from holdfast.model import NewTurn, Origin, Role
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+Said = tuple[Role, str]
+
+roles = st.sampled_from([Role.USER, Role.ASSISTANT, Role.SYSTEM, Role.TOOL])
+speech = st.tuples(roles, st.sampled_from(["ok", "yes", "a", "b", "c"]))
+histories = st.lists(speech, max_size=30)
+distinct = st.lists(st.tuples(roles, st.text(max_size=3)), max_size=30, unique=True)
+
+
+def turn(said: Said, at: datetime | None = None, key: str | None = None) -> NewTurn:
+    role, text = said
+    return NewTurn(role, Origin.IMPORTED, text, at or START, at is not None, 0.2, key, {})
+
+
+def hear(session: list[Place], turns: Sequence[NewTurn]) -> None:
+    """What ingest_many does with the answer: append what is new."""
+    for new, known in zip(turns, align(session, turns), strict=True):
+        if known is None:
+            at = new.at if new.at_given else None
+            session.append(Place(len(session), digest(new.role, new.text), at, new.role, new.key is not None))
+
+
+def marks(session: Sequence[Place]) -> list[bytes]:
+    return [place.digest for place in session]
+
+
+@st.composite
+def rolling(draw: st.DrawFn, said: st.SearchStrategy[list[Said]]) -> tuple[list[Said], list[tuple[int, int]]]:
+    """A history and windows over it: each begins inside what was heard, or where it ends, and never ends earlier."""
+    history = draw(said)
+    windows, heard = [], 0
+    while heard < len(history):
+        start = draw(st.integers(0, max(0, heard - 1)))
+        end = draw(st.integers(max(heard, start + 1), len(history)))
+        windows.append((start, end))
+        heard = end
+    return history, windows
+
+
+@pytest.mark.requirement("LOG-7")
+@given(histories)
+def test_a_history_laid_onto_itself_adds_nothing(history: list[Said]) -> None:
+    session: list[Place] = []
+    turns = [turn(said) for said in history]
+    hear(session, turns)
+    assert align(session, turns) == list(range(len(turns)))
+
+
+@pytest.mark.requirement("LOG-7")
+@given(histories, st.data())
+def test_a_history_that_grew_adds_exactly_its_end(history: list[Said], data: st.DataObject) -> None:
+    cut = data.draw(st.integers(0, len(history)))
+    session: list[Place] = []
+    turns = [turn(said) for said in history]
+    hear(session, turns[:cut])
+    assert align(session, turns) == [*range(cut), *[None] * (len(turns) - cut)]
+
+
+@pytest.mark.requirement("LOG-7")
+@given(rolling(distinct))
+def test_windows_that_overlap_rebuild_a_history_without_repeats(case: tuple[list[Said], list[tuple[int, int]]]) -> None:
+    """The law holds where no message comes twice: then the overlap can lie in one place only."""
+    history, windows = case
+    session: list[Place] = []
+    for start, end in windows:
+        hear(session, [turn(said) for said in history[start:end]])
+    assert marks(session) == [digest(*said) for said in history]
+
+
+@pytest.mark.requirement("LOG-7")
+@given(rolling(histories))
+def test_windows_with_times_rebuild_any_history(case: tuple[list[Said], list[tuple[int, int]]]) -> None:
+    """Where each message says when, the same words at another time are another turn."""
+    history, windows = case
+    turns = [turn(said, START + timedelta(seconds=number)) for number, said in enumerate(history)]
+    session: list[Place] = []
+    for start, end in windows:
+        hear(session, turns[start:end])
+    assert [place.at for place in session] == [one.at for one in turns]
+
+
+@pytest.mark.requirement("LOG-7")
+@given(histories, st.data())
+def test_any_part_of_a_history_with_times_sent_again_adds_nothing(history: list[Said], data: st.DataObject) -> None:
+    """The same role, text and time is the same turn, however short the part and wherever it lies."""
+    turns = [turn(said, START + timedelta(seconds=number)) for number, said in enumerate(history)]
+    session: list[Place] = []
+    hear(session, turns)
+    start = data.draw(st.integers(0, len(turns)))
+    end = data.draw(st.integers(start, len(turns)))
+    assert align(session, turns[start:end]) == list(range(start, end))
+
+
+@pytest.mark.requirement("LOG-7")
+@given(histories)
+def test_keyed_turns_are_left_to_their_keys(history: list[Said]) -> None:
+    turns = [turn(said, key=f"k{number}") for number, said in enumerate(history)]
+    assert align([], turns) == [None] * len(turns)
+
+
+@pytest.mark.requirement("LOG-7")
+@given(histories, histories)
+def test_what_is_found_is_the_same_role_and_text_and_no_turn_is_found_twice(
+    before: list[Said], after: list[Said]
+) -> None:
+    session: list[Place] = []
+    hear(session, [turn(said) for said in before])
+    known = align(session, [turn(said) for said in after])
+    places = [index for index in known if index is not None]
+    for index, said in zip(known, after, strict=True):
+        assert index is None or session[index].digest == digest(*said)
+    # A system prompt may be sent in front and again; every other turn was said once.
+    spoken = [index for index, said in zip(known, after, strict=True) if index is not None and said[0] != Role.SYSTEM]
+    assert len(spoken) == len(set(spoken))
+    assert all(0 <= index < len(session) for index in places)
+
+
+@pytest.mark.requirement("SAFE-4")
+def test_a_session_of_one_word_said_a_thousand_times_is_aligned_in_time() -> None:
+    """An agent that polls says "ok" for hours; a diff of repeats must not take longer than the conversation."""
+    session: list[Place] = []
+    hear(session, [turn((Role.TOOL, "ok"))] * 2000)
+    edited = [turn((Role.USER, "go on")), *[turn((Role.TOOL, "ok"))] * 2000, turn((Role.USER, "stop"))]
+    started = time.perf_counter()
+    align(session, edited)
+    assert time.perf_counter() - started < 5

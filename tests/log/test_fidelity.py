@@ -1,0 +1,237 @@
+"""Every text is kept byte for byte and found again, or refused in words."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pytest
+from hostile_texts import HOSTILE, LONE_SURROGATES
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from holdfast import Memory
+from holdfast.errors import HoldfastError, InputError, NotFound
+from holdfast.models.static import StaticEmbedder
+from holdfast.recall.words import query_terms
+from memories import OpenMemory, texts, user
+
+NAMED = [pytest.param(text, id=name) for name, text in HOSTILE]
+
+
+@pytest.mark.requirement("SAFE-4", "INV-1")
+@pytest.mark.parametrize("text", NAMED)
+def test_a_hostile_text_is_read_back_byte_for_byte(memory: Memory, text: str) -> None:
+    kept = memory.ingest(text, metadata={"speaker": text, "inner": [text, {"deep": text}]})
+    memory.ingest("the tide table hangs by the door")
+    memory.flush()
+    assert memory.thread("default")[0] == kept
+    assert texts(memory.recent(session="default"))[1].encode() == text.encode()
+    assert memory.thread("default")[0].metadata == {"speaker": text, "inner": [text, {"deep": text}]}
+    assert memory.why(kept.id).text.encode() == text.encode()
+    again = memory.ingest_many([user(text)])[0]
+    assert again.id == kept.id
+
+
+@pytest.mark.requirement("SAFE-4", "RECALL-9")
+@pytest.mark.parametrize("text", NAMED)
+def test_a_hostile_text_as_a_question_finds_itself_or_nothing(memory: Memory, text: str) -> None:
+    memory.ingest(text)
+    memory.ingest("the tide table hangs by the door")
+    hits = memory.search(text)
+    if query_terms(text[:8000], 64):
+        assert text in [hit.text for hit in hits]
+    assert hits.receipt.reason
+
+
+@pytest.mark.requirement("SAFE-4", "INV-1")
+@pytest.mark.parametrize("name", NAMED)
+def test_a_hostile_name_of_a_session_and_a_key_is_kept_exactly_or_refused(memory: Memory, name: str) -> None:
+    try:
+        kept = memory.ingest("the pier is closed", session=name, key=name)
+    except InputError as error:
+        assert str(error)
+        assert memory.recent() == []
+        return
+    assert (kept.session, kept.key) == (name, name)
+    assert memory.thread(name) == [kept]
+    assert memory.recent(session=name) == [kept]
+    assert memory.search("pier", session=name)[0].session == name
+    assert memory.ingest("other words", session=name, key=name).id == kept.id
+    assert memory.bootstrap(name).turns == 1
+
+
+@pytest.mark.requirement("SAFE-4", "INV-4")
+@pytest.mark.parametrize("name", NAMED)
+def test_a_hostile_namespace_holds_its_own_turns_alone_or_is_refused(open_memory: OpenMemory, name: str) -> None:
+    open_memory("ana").ingest("the pier is closed")
+    try:
+        memory = open_memory(name)
+    except InputError as error:
+        assert str(error)
+        return
+    assert memory.recent() == []
+    kept = memory.ingest("the pier is open")
+    assert memory.recent() == [kept] and kept.namespace == name
+
+
+@pytest.mark.requirement("SAFE-4", "INV-1")
+@pytest.mark.parametrize("text", NAMED)
+def test_a_hostile_record_is_remembered_byte_for_byte_or_refused(memory: Memory, text: str) -> None:
+    try:
+        record = memory.remember(text)
+    except InputError as error:
+        assert not text.strip() and str(error)
+        return
+    assert memory.recent(kind="record") == [record]
+    assert record.text.encode() == text.encode()
+    assert memory.why(record.id).text == text
+
+
+@pytest.mark.requirement("SAFE-4")
+@pytest.mark.parametrize("text", LONE_SURROGATES)
+def test_a_lone_surrogate_is_refused_by_every_verb_that_writes(memory: Memory, text: str) -> None:
+    for write in (
+        lambda: memory.ingest(text),
+        lambda: memory.ingest("x", session=text),
+        lambda: memory.ingest("x", key=text),
+        lambda: memory.ingest("x", metadata={"speaker": text}),
+        lambda: memory.ingest("x", metadata={text: 1}),
+        lambda: memory.ingest_many([user("x"), user(text)]),
+        lambda: memory.remember(text),
+        lambda: memory.bootstrap(text),
+    ):
+        with pytest.raises(InputError, match="surrogate"):
+            write()
+    assert memory.recent() == []
+    assert memory.status().sessions == 0
+
+
+@pytest.mark.requirement("SAFE-4")
+@pytest.mark.parametrize("verb", ["search", "search session", "recent", "thread", "why", "forget"])
+def test_a_lone_surrogate_is_refused_by_every_verb_that_reads(memory: Memory, verb: str) -> None:
+    memory.ingest("the pier is closed")
+    text = LONE_SURROGATES[2]
+    asks: dict[str, Callable[[], object]] = {
+        "search": lambda: memory.search(text),
+        "search session": lambda: memory.search("pier", session=text),
+        "recent": lambda: memory.recent(session=text),
+        "thread": lambda: memory.thread(text),
+        "why": lambda: memory.why(text),
+        "forget": lambda: memory.forget(text),
+    }
+    with pytest.raises((InputError, NotFound)):
+        asks[verb]()
+
+
+@pytest.mark.requirement("SAFE-4", "INV-1")
+def test_ten_megabytes_are_kept_and_found_in_time(open_memory: OpenMemory, static_embedder: StaticEmbedder) -> None:
+    memory = open_memory(embedder=static_embedder)
+    text = "harbour " + "the quick brown fox jumps over the lazy dog. " * 230_000 + " the end"
+    assert len(text) > 10_000_000
+    started = time.perf_counter()
+    kept = memory.ingest(text)
+    memory.flush()
+    assert memory.search("harbour")[0].id == kept.id
+    assert memory.thread("default")[0].text == text
+    assert memory.why(kept.id).text == text
+    assert time.perf_counter() - started < 20
+
+
+@pytest.mark.requirement("SAFE-4")
+def test_a_text_beyond_the_limit_is_refused_with_the_limit(memory: Memory) -> None:
+    with pytest.raises(InputError, match="max_text_bytes"):
+        memory.ingest("x" * (64 * 1024 * 1024 + 1))
+    assert memory.recent() == []
+
+
+@pytest.mark.requirement("SAFE-4")
+@pytest.mark.parametrize("text", [None, 7, b"bytes", ["a"], {"a": 1}])
+def test_what_is_no_text_is_refused(memory: Memory, text: object) -> None:
+    with pytest.raises(InputError, match="string"):
+        memory.ingest(text)  # type: ignore[call-overload]
+    with pytest.raises(InputError, match="string"):
+        memory.remember(text)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="string"):
+        memory.search(text)  # type: ignore[arg-type]
+
+
+def deep(levels: int) -> object:
+    value: object = "bottom"
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+LOOP: list[object] = []
+LOOP.append(LOOP)
+
+
+@pytest.mark.requirement("SAFE-4")
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        {"a": float("nan")},
+        {"a": [float("inf")]},
+        {"a": -float("inf")},
+        {"a": deep(100)},
+        {"a": deep(100_000)},
+        {"a": LOOP},
+        {"a": object()},
+        {"a": {1, 2}},
+        {"a": b"bytes"},
+        {"a": 1 + 2j},
+        {1: "a"},
+        {"a": 10**5000},
+        ["a"],
+        "a",
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_metadata_that_is_not_json_is_refused_and_nothing_is_kept(memory: Memory, metadata: object) -> None:
+    with pytest.raises(InputError):
+        memory.ingest("words", metadata=metadata)  # type: ignore[call-overload]
+    with pytest.raises(InputError):
+        memory.ingest_many([user("words", metadata=metadata)])
+    assert memory.recent() == []
+
+
+@pytest.mark.requirement("SAFE-4")
+def test_names_inside_metadata_are_kept_as_they_are_or_refused(memory: Memory) -> None:
+    """JSON has string names only: 1 and "1" in one mapping would become one, and a value would be lost."""
+    with pytest.raises(InputError):
+        memory.ingest("words", metadata={"map": {1: "number", "1": "text"}})
+
+
+@pytest.mark.requirement("INV-1")
+def test_metadata_is_a_copy_that_nobody_can_change_afterwards(memory: Memory) -> None:
+    given = {"tags": ["a"]}
+    kept = memory.ingest("words", metadata=given)
+    given["tags"].append("b")
+    assert kept.metadata == memory.recent()[0].metadata == {"tags": ["a"]}
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@pytest.mark.requirement("SAFE-4", "INV-1")
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.text(), st.dictionaries(st.text(), JSON, max_size=3), st.text(), st.text())
+def test_any_text_and_metadata_come_back_as_they_were(
+    memory: Memory, text: str, metadata: dict[str, object], session: str, key: str
+) -> None:
+    try:
+        kept = memory.ingest(text, metadata=metadata, session=session, key=key)
+    except HoldfastError as error:
+        assert isinstance(error, InputError)
+        return
+    mine = [turn for turn in memory.thread(session) if turn.id == kept.id]
+    assert [turn.session for turn in mine] == [session]
+    assert mine[0].key == key
+    if kept.text == text:  # else the key came before, and the first is kept
+        assert mine[0].metadata == kept.metadata
+    memory.search(text)

@@ -1,0 +1,97 @@
+"""The programs that the torture tests start and kill. Run as: python processes.py NAME PATH ARGUMENTS…
+
+Each says on standard output what it has been told is safe: a line is printed only after the call has returned.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast import Memory, Settings
+from holdfast.settings import IndexSettings
+from holdfast.testing import HashEmbedder
+
+EAGER = Settings(index=IndexSettings(tail=4, vector_tail=4, batch=16))
+"""Durable, as it ships, but with small batches: a kill falls into derived work as often as into an append."""
+
+
+class LoggingEmbedder(HashEmbedder):
+    """Writes each text it embeds to a file, before it answers."""
+
+    def __init__(self, path: str) -> None:
+        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        os.write(self._file, "".join(f"{text}\n" for text in texts).encode())
+        return super().embed(texts)
+
+
+def say(*words: object) -> None:
+    sys.stdout.write(" ".join(map(str, words)) + "\n")
+    sys.stdout.flush()
+
+
+def write_until_killed(path: str, run: str) -> None:
+    """Turns with keys, one at a time, in two sessions; every third again, as a host does that got no answer."""
+    memory = Memory(path, "ana", embedder=HashEmbedder(), settings=EAGER)
+    say("ready")
+    number = 0
+    while True:
+        key = f"{run}-{number}"
+        turn = memory.ingest(f"turn {key} in the log", session=f"s{number % 2}", key=key)
+        say(key, turn.id, turn.session, turn.index)
+        if number % 3 == 0:
+            memory.ingest(f"turn {key} in the log", session=f"s{number % 2}", key=key)
+        number += 1
+
+
+def write_histories_until_killed(path: str, run: str) -> None:
+    """A rolling history without keys, handed over again with each line."""
+    memory = Memory(path, "ana", embedder=HashEmbedder(), settings=EAGER)
+    say("ready")
+    talk: list[dict[str, object]] = []
+    while True:
+        talk.append({"role": "user", "content": f"line {run} {len(talk)}"})
+        turns = memory.ingest_many(talk, session=f"history {run}")
+        say(f"history {run}", len(turns))
+
+
+def write(path: str, run: str, count: str) -> None:
+    """A number of turns, every other one in a session that all share."""
+    memory = Memory(path, "ana", embedder=HashEmbedder(), settings=EAGER)
+    for number in range(int(count)):
+        session = "shared" if number % 2 else f"own {run}"
+        turn = memory.ingest(f"process {run} turn {number}", session=session)
+        say(turn.id)
+        if number % 50 == 0:
+            assert memory.search(f"process {run}")
+    memory.close()
+    say("done")
+
+
+def derive(path: str, log: str) -> None:
+    """Derive whatever is left to derive, and end."""
+    with Memory(path, "ana", embedder=LoggingEmbedder(log), settings=EAGER) as memory:
+        say("ready")
+        memory.flush()
+        say("done")
+
+
+def open_new(path: str, run: str) -> None:
+    """Open a file that may not be there yet, write one turn, and end."""
+    with Memory(path, "ana", embedder="none") as memory:
+        memory.ingest(f"from {run}", key=run)
+    say("done")
+
+
+PROGRAMS = {
+    program.__name__: program for program in (write_until_killed, write_histories_until_killed, write, derive, open_new)
+}
+
+if __name__ == "__main__":
+    PROGRAMS[sys.argv[1]](*sys.argv[2:])
