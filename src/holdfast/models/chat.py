@@ -23,6 +23,7 @@ Schema = Mapping[str, object]
 """A JSON schema."""
 
 _LONGEST_REPLY = ChatSettings().max_reply_chars
+_USUAL_TIMEOUT = ChatSettings().timeout_s
 _REFUSALS = (400, 422)
 """What servers answer to a field they do not know: OpenAI's kind 400, those built on pydantic 422."""
 _CUT_SHORT = ("length", "content_filter")
@@ -60,14 +61,16 @@ class OpenAIChat:
         model: str,
         *,
         api_key: str | None = None,
+        timeout_s: float = _USUAL_TIMEOUT,
         max_reply_chars: int = _LONGEST_REPLY,
     ) -> None:
         self._url = url
         self._model = model
         self._api_key = api_key or os.environ.get(API_KEY)
+        self._timeout_s = timeout_s
         self._max_reply_chars = max_reply_chars
         self._plain = False
-        _ChatEndpoint(url, max_bytes=0).close()  # a bad address is said now, not with the first turn
+        self._endpoint = self._connect(timeout_s)
 
     @property
     def name(self) -> str:
@@ -76,32 +79,37 @@ class OpenAIChat:
     def complete(self, messages: Sequence[Message], schema: Schema | None, timeout_s: float) -> str:
         deadline = time.monotonic() + timeout_s
         if self._plain:
-            return self._ask(_plain_body(self._model, messages, schema), deadline)
+            return self._ask(_plain_body(self._model, messages, schema), timeout_s)
         try:
-            return self._ask(_full_body(self._model, messages, schema), deadline)
+            return self._ask(_full_body(self._model, messages, schema), timeout_s)
         except _Refused as refusal:
-            if time.monotonic() >= deadline:
+            left = deadline - time.monotonic()
+            if left <= 0:
                 raise ModelUnavailable(f"{self._url} did not answer within {timeout_s:g} s") from refusal
-        answer = self._ask(_plain_body(self._model, messages, schema), deadline)
+        answer = self._ask(_plain_body(self._model, messages, schema), left)
         self._plain = True
         return answer
 
-    def _ask(self, body: Mapping[str, object], deadline: float) -> str:
-        # A client of its own for each question: the deadline is a property of the connection, and opening one is
-        # nothing beside the seconds a model thinks. JSON spells a character with up to 12 bytes (\ud83d\ude00).
-        endpoint = _ChatEndpoint(
-            self._url,
-            api_key=self._api_key,
-            timeout_s=max(deadline - time.monotonic(), 0.001),
-            max_bytes=12 * self._max_reply_chars + 65_536,
-        )
+    def close(self) -> None:
+        self._endpoint.close()
+
+    def _ask(self, body: Mapping[str, object], timeout_s: float) -> str:
+        # An endpoint has one deadline, so an unusual one gets its own: .1 s beside the seconds a model thinks.
+        usual = timeout_s == self._timeout_s
+        endpoint = self._endpoint if usual else self._connect(timeout_s)
         try:
             content = _content(endpoint.post("chat/completions", body), self._model)
         finally:
-            endpoint.close()
+            if not usual:
+                endpoint.close()
         if len(content) > self._max_reply_chars:
             raise ModelMisbehaved(f"{self._model} answered with {len(content)} characters")
         return content
+
+    def _connect(self, timeout_s: float) -> _ChatEndpoint:
+        # JSON spells a character with up to 12 bytes (\ud83d\ude00).
+        max_bytes = 12 * self._max_reply_chars + 65_536
+        return _ChatEndpoint(self._url, api_key=self._api_key, timeout_s=timeout_s, max_bytes=max_bytes)
 
 
 class GuardedChat:
@@ -119,6 +127,12 @@ class GuardedChat:
     def complete(self, messages: Sequence[Message], schema: Schema | None, timeout_s: float) -> str:
         return self._breaker.call(lambda: self._checked(messages, schema, timeout_s))
 
+    def close(self) -> None:
+        """Closes the model's connections, where it has any."""
+        close = getattr(self._chat, "close", None)
+        if close is not None:
+            close()
+
     def _checked(self, messages: Sequence[Message], schema: Schema | None, timeout_s: float) -> str:
         try:
             answer: object = self._chat.complete(messages, schema, timeout_s)
@@ -131,8 +145,13 @@ class GuardedChat:
         return answer
 
 
-def open_chat(spec: str, *, max_reply_chars: int = _LONGEST_REPLY) -> GuardedChat | None:
-    """The chat model a spec ("none", "URL#MODEL") names; None for "none". Raises InputError for anything else."""
+def open_chat(
+    spec: str, *, timeout_s: float = _USUAL_TIMEOUT, max_reply_chars: int = _LONGEST_REPLY
+) -> GuardedChat | None:
+    """The chat model a spec ("none", "URL#MODEL") names; None for "none". Raises InputError for anything else.
+
+    `timeout_s` is the usual deadline, for which a connection is kept; complete() may be given another.
+    """
     if spec == "none":
         return None
     url, _, model = spec.partition("#")
@@ -140,7 +159,7 @@ def open_chat(spec: str, *, max_reply_chars: int = _LONGEST_REPLY) -> GuardedCha
         raise InputError(
             f"no such chat model: {spec!r}. Write none, or URL#MODEL as in http://127.0.0.1:11434/v1#qwen3"
         )
-    return GuardedChat(OpenAIChat(url, model, max_reply_chars=max_reply_chars))
+    return GuardedChat(OpenAIChat(url, model, timeout_s=timeout_s, max_reply_chars=max_reply_chars))
 
 
 class _Refused(ModelMisbehaved):
