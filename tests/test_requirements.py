@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -15,6 +16,7 @@ def listed() -> dict[str, str]:
     return dict(ROW.findall((ROOT / "docs" / "requirements.md").read_text(encoding="utf-8")))
 
 
+@cache
 def proven() -> dict[str, set[str]]:
     """Every id that a test names, with the tests that do."""
     found: dict[str, set[str]] = {}

@@ -197,8 +197,8 @@ def _settled(shown: dict[str, object], folder: str) -> dict[str, object]:
     """The same from run to run: ids numbered in the order they appear, no durations, no temporary paths."""
     text = json.dumps(shown, ensure_ascii=False).replace(folder, "/home/ana")
     names: dict[str, str] = {}
-    for found in re.findall(r"\b[tr]-[0-9a-z]{20}\b", text):
-        names.setdefault(found, f"{found[:2]}{len(names) + 1:020d}")
+    for found in re.findall(r"\b[tr]-[0-9a-z]{21}\b", text):
+        names.setdefault(found, f"{found[:2]}{len(names) + 1:021d}")
     for found, name in names.items():
         text = text.replace(found, name)
     text = re.sub(r'"(ms|seconds)": [0-9.e-]+', r'"\1": 0.0', text)

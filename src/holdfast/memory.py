@@ -7,7 +7,7 @@ import os
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import Literal, Self, overload
+from typing import TYPE_CHECKING, Literal, Self, overload
 
 from holdfast.derive.worker import Worker
 from holdfast.errors import BadText, InputError
@@ -46,6 +46,9 @@ from holdfast.store.open import default_location, open_store
 from holdfast.store.protocol import Snapshot, Space, Store
 from holdfast.version import __version__
 
+if TYPE_CHECKING:
+    from holdfast.derive.admission import Admission
+
 __all__ = ["DEFAULT_SESSION", "Memory", "Progress"]
 
 _log = logging.getLogger("holdfast")
@@ -81,12 +84,22 @@ class Memory:
         self._embedder = _open_embedder(embedder, self._settings)
         self._store = open_store(default_location() if location is None else location, self._settings.store)
         self._cache = BlockCache(self._settings.store.cache_mb * 1_000_000)
-        self._worker = Worker(self._store, self.namespace, self._embedder, self._settings.index)
+        self._worker = Worker(self._store, self.namespace, self._embedder, self._settings.index, self._open_admission())
         # A process that ends without close() must not die with the worker inside SQLite.
         opened = self._embedder if embedder is None or isinstance(embedder, str) else None  # the caller's stays open
         self._closing = weakref.finalize(self, _close, self._worker, self._store, opened)
         if self._worker.behind():  # what a crash left undone goes on by itself
             self._worker.wake()
+
+    def _open_admission(self) -> Admission | None:
+        """Records come of embedded turns only: without an embedder there is nothing to compare them with."""
+        if self._embedder is None or not self._settings.admit.enabled:
+            return None
+        from holdfast.admit.extract import DeterministicExtractor
+        from holdfast.derive.admission import Admission  # its rooms take 100 ms to load: only who uses them pays
+
+        extractor = DeterministicExtractor(self._settings.admit)
+        return Admission(self._store, self.namespace, self._embedder, extractor, self._settings, self._cache)
 
     # --- the log
 

@@ -75,7 +75,7 @@ class Provenance(StrEnum):
     TOOL_DERIVED = "tool_derived"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class NewTurn:
     """A turn that has been checked at the door and is ready for the log."""
 
@@ -89,7 +89,7 @@ class NewTurn:
     metadata: Metadata
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Turn:
     """One message of a session, as it was said."""
 
@@ -110,7 +110,7 @@ class Turn:
     signals: Mapping[str, float] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Record:
     """One durable memory, with its lineage to turns."""
 
@@ -140,7 +140,7 @@ class Entry(StrEnum):
     UNFORGET = "unforget"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Action:
     """An operator's act as the log keeps it; replaying it gives the same views (INV-3)."""
 
@@ -151,7 +151,7 @@ class Action:
     payload: Metadata = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Exchange:
     """A question with its answer."""
 
@@ -160,7 +160,7 @@ class Exchange:
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Session:
     """One conversation and how far it has come."""
 
@@ -169,7 +169,7 @@ class Session:
     turns: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Stage:
     """One step of a recall: how many came out, how long it took, and what it says of itself."""
 
@@ -179,7 +179,7 @@ class Stage:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Receipt:
     """Why a recall gave what it gave."""
 
@@ -191,7 +191,7 @@ class Receipt:
     """None, or what was missing (an embedder that is down) and what that cost."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Hit:
     """One thing found: a turn or a record, with its score and the reasons for it."""
 
@@ -222,7 +222,7 @@ class Hits(list[Hit]):
         self.receipt = receipt
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Decision:
     """One stored or derivable reason: what was decided about a turn or record, when, and why."""
 
@@ -232,7 +232,7 @@ class Decision:
     details: Metadata = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Why:
     """Everything Holdfast can say about one id."""
 
@@ -247,7 +247,7 @@ class Why:
     """The turns it came from (for a record)."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Status:
     """The state of a namespace and of the store it lies in."""
 

@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LogSettings:
     max_text_bytes: int = 64 * 1024 * 1024
     """A larger turn is refused. Far above the 10 MB that SAFE-4 asks for, far below SQLite's 1 GB row."""
@@ -44,7 +44,7 @@ class LogSettings:
     """Turns a transaction of ingest_many: an interrupt loses at most this much progress, never a turn."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class StoreSettings:
     durable: bool = True
     """False turns off fsync: for tests and throw-away stores only. A power cut may then lose acknowledged turns."""
@@ -54,7 +54,7 @@ class StoreSettings:
     """Vector codes and document tables kept in memory, all namespaces together; 100k turns need about 30."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class EmbedderSettings:
     profile: str = "static"
     """static | onnx:PATH | remote:URL#MODEL | none"""
@@ -62,7 +62,7 @@ class EmbedderSettings:
     batch: int = 256
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class IndexSettings:
     tail: int = 128
     """Turns that may wait outside the word index: search scans them as they are, at about 20 µs each."""
@@ -76,7 +76,7 @@ class IndexSettings:
     """Words beyond this are kept and shown, but not indexed: a 10 MB paste must not cost minutes."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RecallSettings:
     k1: float = 1.2  # BM25, the textbook values
     b: float = 0.75
@@ -95,7 +95,7 @@ class RecallSettings:
     """The largest limit of a search, recent or thread page."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TechnicalWeights:
     """T, how technical a turn is: what each family adds before the norm (GATE-2)."""
 
@@ -108,7 +108,7 @@ class TechnicalWeights:
     hash: float = 0.3
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ConversationWeights:
     """Dnl, what a person tells about themselves (GATE-5)."""
 
@@ -119,7 +119,7 @@ class ConversationWeights:
     quantity: float = 0.2
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SpecificityWeights:
     """P, concrete things a technical turn names, each as often as it names them (GATE-6)."""
 
@@ -130,7 +130,7 @@ class SpecificityWeights:
     url: float = 0.3
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ActionWeights:
     """A, decisions and outcomes, which are dear to find out again (GATE-7)."""
 
@@ -140,7 +140,7 @@ class ActionWeights:
     milestone: float = 0.3
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class StructureWeights:
     """Dtech, the parts that code is made of (GATE-8)."""
 
@@ -155,7 +155,7 @@ _TECHNICAL_NORM = 1.5  # the seed's: a code fence, a stack trace and a path leav
 _SUM_SLACK = 1e-6  # thirds written with seven digits miss 1 by less
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class GateSettings:
     conversation: Literal["rank", "filter"] = "rank"
     """filter is the seed's rule: records only from turns at or above the threshold. rank: every salient turn may yield
@@ -222,7 +222,7 @@ def _check_branch(branch: str, *weights: float) -> None:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ChatSettings:
     model: str = "none"
     """none | URL#MODEL; no model is required (INV-5). The key comes from HOLDFAST_CHAT_API_KEY."""
@@ -232,9 +232,11 @@ class ChatSettings:
     """A longer answer is none: three records a turn need about 2,000."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class AdmitSettings:
-    durability: float = 0.7
+    enabled: bool = False
+    """Whether turns are gated and records made of them. Off until the whole of it is measured (issue B)."""
+    durability: float = 0.62
     """A turn yields records when the chance that it helps a future conversation reaches this (docs/quality.md)."""
     sentence_durability: float = 0.5
     """… and of its sentences those that reach this, or the best one."""
@@ -266,7 +268,7 @@ class AdmitSettings:
             raise InputError(f"admit.criterion is 'positive-1' or 'exclusions-0', not {self.criterion!r}")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Settings:
     namespace: str | None = None
     """The default namespace, if the operator named one (LOG-6)."""

@@ -56,7 +56,7 @@ def hostile(
 ) -> None:
     """What hostile texts do to the store: nothing may be lost, crossed or obeyed.
 
-    [dim]holdfast bench hostile --data tests/data/hostile.jsonl --json hostile.json[/dim]
+    [dim]holdfast bench hostile --data hostile.json --json hostile.json[/dim]
     """
     from holdfast.evaluate.benchmarks import hostile as bench
 

@@ -11,6 +11,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from holdfast.derive.vectors import embed_documents
 from holdfast.derive.words import index_words
@@ -21,6 +22,9 @@ from holdfast.recall.semantic import vectors_stage
 from holdfast.settings import IndexSettings
 from holdfast.store.protocol import Space, Store
 
+if TYPE_CHECKING:
+    from holdfast.derive.admission import Admission
+
 __all__ = ["Progress", "Worker"]
 
 Progress = Callable[[int, int], None]
@@ -29,16 +33,24 @@ Progress = Callable[[int, int], None]
 _log = logging.getLogger("holdfast.derive")
 _WAIT_FOR_OTHERS_S = 0.01
 _LOOK_S = 0.05  # how often a flush looks again when nobody tells it of progress (another process may be at work)
-_GATHER_S = 0.03  # after a wake: turns that follow at once share a batch, and the next ingest finds the writer free
+_GATHER_S = 0.05
 _RETRY_S = 1.0  # after a failing model; its breaker decides whether it is asked at all
 
 
 class Worker:
-    def __init__(self, store: Store, namespace: str, embedder: Embedder | None, settings: IndexSettings) -> None:
+    def __init__(
+        self,
+        store: Store,
+        namespace: str,
+        embedder: Embedder | None,
+        settings: IndexSettings,
+        admission: Admission | None = None,
+    ) -> None:
         self._store = store
         self._namespace = namespace
         self._embedder = embedder
         self._settings = settings
+        self._admission = admission
         self._wake = threading.Event()
         self._stop = threading.Event()
         self._hurry = threading.Event()
@@ -74,13 +86,14 @@ class Worker:
         pause: float | None = None
         while True:
             self._wake.wait(pause)
-            self._hurry.wait(_GATHER_S)
             self._wake.clear()
             if self._stop.is_set():
                 return
             try:
-                while not self._stop.is_set() and self._step():
-                    pass
+                self._gather()
+                while not self._stop.is_set() and (done := self._step()):
+                    if done < self._settings.batch:
+                        self._gather()
                 self.degraded, pause = None, None
             except Closed:
                 return
@@ -104,8 +117,12 @@ class Worker:
 
     # --- the work itself
 
-    def _step(self) -> bool:
-        """One batch of each view; whether anything was done."""
+    def _gather(self) -> None:
+        """Let turns that follow at once share a batch: each batch is a commit that the next ingest would wait for."""
+        self._hurry.wait(_GATHER_S)
+
+    def _step(self) -> int:
+        """One batch of each view; how much was done."""
         with self._store.claim(self._namespace) as mine:
             if not mine:
                 return self._wait_for_other()
@@ -115,16 +132,18 @@ class Worker:
             if self._embedder is not None:
                 for space in Space:
                     done += embed_documents(self._store, self._namespace, space, self._embedder, self._settings)
+            if self._admission is not None:
+                done += self._admission.admit_batch()
         with self._moved:
             self._moved.notify_all()
-        return done > 0
+        return done
 
-    def _wait_for_other(self) -> bool:
+    def _wait_for_other(self) -> int:
         """Another worker is at it: look again soon, while there is anything left to do."""
-        if self.behind() == 0:
-            return False
-        self._stop.wait(_WAIT_FOR_OTHERS_S)
-        return True
+        left = self.behind()
+        if left:
+            self._stop.wait(_WAIT_FOR_OTHERS_S)
+        return left
 
     def behind(self) -> int:
         """How many lines of the log the views have yet to read; a tail that may wait outside the word index is none."""
@@ -138,6 +157,8 @@ class Worker:
                     done = view.cursor(vectors_stage(space, self._embedder.profile.fingerprint))
                     if view.documents(space, done, 1):  # the log may end in acts, which have nothing to embed
                         left = max(left, view.end(space) - done)
+            if self._admission is not None:
+                left = max(left, self._admission.behind(view))
         return left
 
     def flush(self, timeout: float | None, progress: Progress | None = None) -> None:

@@ -19,11 +19,13 @@ __all__ = ["Place", "align", "digest"]
 
 # A run this long does not repeat by chance, so it counts as heard before wherever it stands in the session.
 _TELLING_RUN = 4
+# How many of the session's last turns a host may have left out of the history it sends again.
+_NEAR_END = 16
 # The diff of edited histories compares at most this many of the session's last turns.
 _DIFF_WINDOW = 2000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Place:
     """What alignment knows of a turn that is already in the log."""
 
@@ -52,7 +54,7 @@ def align(session: Sequence[Place], turns: Sequence[NewTurn]) -> list[int | None
     return [next(found) if turn.key is None else None for turn in turns]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Said:
     turn: NewTurn
     mark: bytes
@@ -114,8 +116,11 @@ def _without_gap(session: Sequence[Place], said: Sequence[_Said]) -> list[int | 
 
 
 def _at_the_end(session: Sequence[Place], said: Sequence[_Said]) -> list[int | None] | None:
-    """The leading turns are the session's last ones, but for some the host left out: fewer than it kept."""
-    for count in range(len(said), 0, -1):
+    """The leading turns are the session's last ones, but for some that the host left out: fewer than it kept."""
+    # What is new stands at the end of the list, so the last turn the session knows must lie near the session's end.
+    near = {place.digest for place in session[-_NEAR_END:]}
+    counts = [number + 1 for number, one in enumerate(said) if one.mark in near][-_NEAR_END:]
+    for count in reversed(counts):
         found: list[int | None] = [None] * len(said)
         at, left_out = count - 1, 0
         for place in reversed(session):
@@ -124,7 +129,7 @@ def _at_the_end(session: Sequence[Place], said: Sequence[_Said]) -> list[int | N
                 at -= 1
             elif place.role is not Role.TOOL:
                 left_out += 1
-            if at < 0 or left_out > count - 1 - at + 1:
+            if at < 0 or left_out > count - at:
                 break
         if at < 0 and left_out < count:
             return found

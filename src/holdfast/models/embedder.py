@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["Embedder", "Profile", "Thresholds"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Thresholds:
     """Cosine scales differ between models, so each profile carries its own (DESIGN, "Embedders")."""
 
@@ -33,7 +33,7 @@ class Thresholds:
     """A hit with no shared word must reach this to be more than chance."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Profile:
     """What is known of an embedder: its name, its identity, its size and its thresholds."""
 

@@ -36,7 +36,7 @@ _COUNTS = [bytes([count]) for count in range(256)]
 POSTING = np.dtype([("offset", "<u2"), ("count", "u1")])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Segment:
     """The vectors of one block: codes[i] · scales[i] is the vector of document nums[i]."""
 

@@ -18,7 +18,7 @@ Scores = NDArray[np.float32]
 _NO_SPREAD = 1e-6  # scores that hardly differ say nothing about which document is meant
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Leg:
     """One leg's scores by position, 0 where it is silent, and how it is spread over what it has heard."""
 
@@ -45,7 +45,7 @@ class Leg:
         return standard
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Mix:
     words: Leg
     meaning: Leg | None

@@ -28,7 +28,7 @@ def words_stage(space: Space) -> str:
     return f"words:{space.name.lower()}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Waiting:
     """A document that is not in the word index yet, with its terms."""
 
@@ -36,7 +36,7 @@ class Waiting:
     counts: Counter[str]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Pool:
     """The documents of one space by number; a number that nobody has is zeros with exists False."""
 

@@ -42,7 +42,7 @@ _PROVENANCE_OF_ROLE = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Query:
     text: str
     limit: int = 10
@@ -215,7 +215,7 @@ def _above_floor(mix: Mix, best: NDArray[np.int64], relevant: float) -> NDArray[
     return floor
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Ranking:
     """Candidates with the score that ranks them, their score before preferences, and when they were said."""
 

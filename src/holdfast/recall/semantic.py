@@ -18,7 +18,7 @@ from holdfast.recall.cache import BlockCache
 from holdfast.recall.pool import Pool
 from holdfast.store.protocol import Snapshot, Space
 
-__all__ = ["rescore", "scan", "segments_stage", "vectors_stage"]
+__all__ = ["load_segment", "rescore", "scan", "segments_stage", "vectors_stage"]
 
 
 def vectors_stage(space: Space, fingerprint: str) -> str:
@@ -50,7 +50,7 @@ def scan(
         segment = cache.get(
             (namespace, pool.space, "segment", fingerprint, ref.block),
             ref.version,
-            partial(_load, view, pool.space, fingerprint, ref.block),
+            partial(load_segment, view, pool.space, fingerprint, ref.block),
         )
         score(segment)
     done = view.cursor(segments_stage(pool.space, fingerprint))
@@ -75,7 +75,7 @@ def rescore(
         cosines[[num for num, _ in stored]] = _matrix(stored) @ question
 
 
-def _load(view: Snapshot, space: Space, fingerprint: str, block: int) -> tuple[Segment, int]:
+def load_segment(view: Snapshot, space: Space, fingerprint: str, block: int) -> tuple[Segment, int]:
     segment = read_segment(block, view.segment(space, fingerprint, block))
     return segment, segment.codes.nbytes + segment.scales.nbytes
 

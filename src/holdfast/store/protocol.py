@@ -47,7 +47,7 @@ class Space(IntEnum):
     """Numbered in the order they were made."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Document:
     """What the indexes need to know of a turn or record."""
 
@@ -60,7 +60,7 @@ class Document:
     """Its role (turns) or kind (records), as a small number: see recall/blocks.py."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class BlockRef:
     """A stored block and the version of it, so that a cache knows when it is stale."""
 
@@ -68,7 +68,7 @@ class BlockRef:
     version: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Move:
     """A cursor's step. It is taken only if the cursor still stands at `after`: work is never done twice."""
 
@@ -77,7 +77,7 @@ class Move:
     upto: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class NewRecord:
     """A record that derived work made, with the line of the log it was made at and the turns it came from."""
 
@@ -87,7 +87,7 @@ class NewRecord:
     vector: bytes | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Merged:
     """A record that took in another statement of the same; a changed text makes it a new document of the same id."""
 
@@ -98,7 +98,7 @@ class Merged:
     """Given when the text changed."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Retired:
     """A record that another one replaced, from a moment and a line of the log on."""
 
@@ -108,7 +108,7 @@ class Retired:
     seq: int
 
 
-@dataclass(slots=True)
+@dataclass
 class Changes:
     """Rows of the views that are written together with a cursor's step."""
 
@@ -131,7 +131,7 @@ class Changes:
     """(day, name) → how often"""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Standing:
     """A record as admission sees it: when in the log it was live, and where it lies in the space of meaning."""
 
@@ -141,7 +141,7 @@ class Standing:
     vector: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Counts:
     sessions: int
     turns: int
@@ -190,7 +190,7 @@ class Snapshot(Protocol):
         ...
 
     def standing(self, fingerprint: str) -> list[Standing]:
-        """Every record that was not forgotten, with its lifetime in the log and its vector."""
+        """Every record with its lifetime in the log and its vector; one that was forgotten ended there."""
         ...
 
     def signals(self, seqs: Sequence[int]) -> dict[int, Mapping[str, float]]: ...

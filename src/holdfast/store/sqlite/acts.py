@@ -10,7 +10,6 @@ import apsw
 
 from holdfast.model import Action, Entry, Kind, Provenance, Record
 from holdfast.moments import from_micros
-from holdfast.store.protocol import Space
 from holdfast.store.sqlite.keys import number_of, place
 from holdfast.store.sqlite.records import insert_record, next_number
 
@@ -23,11 +22,9 @@ def apply_act(connection: apsw.Connection, ns: int, seq: int, action: Action) ->
         case Entry.REMEMBER:
             _remember(connection, ns, seq, action)
         case Entry.FORGET:
-            connection.execute("INSERT OR IGNORE INTO hidden VALUES (?, ?, ?)", (ns, *_find(connection, ns, action)))
+            connection.execute("INSERT OR REPLACE INTO hidden VALUES (?, ?, ?)", (ns, action.subject, seq))
         case Entry.UNFORGET:
-            connection.execute(
-                "DELETE FROM hidden WHERE ns = ? AND space = ? AND num = ?", (ns, *_find(connection, ns, action))
-            )
+            connection.execute("DELETE FROM hidden WHERE ns = ? AND subject = ?", (ns, action.subject))
         case Entry.TURN:
             raise AssertionError("a turn is no act")
 
@@ -57,12 +54,3 @@ def _remember(connection: apsw.Connection, ns: int, seq: int, action: Action) ->
         valid_from=action.at,
     )
     insert_record(connection, ns, next_number(connection, ns), record, seq)
-
-
-def _find(connection: apsw.Connection, ns: int, action: Action) -> tuple[Space, int]:
-    """The document an act is about. It was there when the act was written, so it is there in a replay."""
-    for space, table in ((Space.RECORD, "records"), (Space.TURN, "log")):
-        row = connection.execute(f"SELECT pos FROM {table} WHERE ns = ? AND id = ?", (ns, action.subject)).fetchone()
-        if row:
-            return space, number_of(row[0])
-    raise AssertionError(f"the log forgets {action.subject}, which it never held")

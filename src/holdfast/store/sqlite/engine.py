@@ -19,7 +19,7 @@ from holdfast.store.codes import role_number
 from holdfast.store.protocol import Changes, Move, Space
 from holdfast.store.sqlite.acts import apply_act, replay_acts
 from holdfast.store.sqlite.connection import Connections, FileLock
-from holdfast.store.sqlite.keys import NS_SHIFT, NUMBER_MASK, SLOTS, number_of, place, vector_place
+from holdfast.store.sqlite.keys import NUMBER_MASK, SLOTS, number_of, place, vector_place
 from holdfast.store.sqlite.records import write_record
 from holdfast.store.sqlite.rows import TURN_COLUMNS, pack_metadata, read_turn
 from holdfast.store.sqlite.schema import SCHEMA
@@ -29,17 +29,9 @@ __all__ = ["SqliteStore"]
 
 # Views that are dropped and derived anew; vectors stay, as a model's output (INV-3).
 _VIEWS = (
-    "records", "sources", "hidden", "receipts", "signals", "counters", "documents", "postings", "segments",
+    "records", "sources", "hidden", "gone", "receipts", "signals", "counters", "documents", "postings", "segments",
 )  # fmt: skip
 
-# One statement, because this is what every ingest waits for.
-_ENDS = f"""
-    SELECT namespaces.ns, sessions.session,
-           (SELECT max(idx) FROM log WHERE ns = namespaces.ns AND session = sessions.session AND entry = 'turn'),
-           (SELECT max(pos) FROM log
-            WHERE pos >= namespaces.ns << {NS_SHIFT} AND pos < (namespaces.ns + 1) << {NS_SHIFT})
-    FROM namespaces LEFT JOIN sessions ON sessions.ns = namespaces.ns AND sessions.name = ?2
-    WHERE namespaces.name = ?1"""
 _INSERT_TURN = """INSERT INTO log (pos, ns, id, entry, session, idx, role, origin, at, at_given, recorded_at, stability,
                                    key, digest, text, metadata)
                   VALUES (?, ?, ?, 'turn', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
@@ -70,7 +62,9 @@ class SqliteStore:
         self, namespace: str, session: str, turns: Sequence[NewTurn], recorded_at: datetime, expect: int | None = None
     ) -> list[Turn] | None:
         with self._connections.writing() as connection:
-            ns, number, index, seq = _ends(connection, namespace, session)
+            ns = _namespace(connection, namespace)
+            number = _session(connection, ns, session)
+            index, seq = _last_index(connection, ns, number), _last_seq(connection, ns)
             if expect is not None and index != expect:
                 return None
             kept: list[Turn] = []
@@ -263,15 +257,11 @@ def _last_seq(connection: apsw.Connection, ns: int) -> int:
     return 0 if row is None or row[0] is None else number_of(row[0])
 
 
-def _ends(connection: apsw.Connection, namespace: str, session: str) -> tuple[int, int, int, int]:
-    """The numbers of a namespace and session, made if need be, the session's last index and the log's last place."""
-    row = connection.execute(_ENDS, (namespace, session)).fetchone()
-    if row is None or row[1] is None:
-        _session(connection, _namespace(connection, namespace), session)
-        row = connection.execute(_ENDS, (namespace, session)).fetchone()
-    assert row is not None
-    ns, number, index, pos = row
-    return int(ns), int(number), -1 if index is None else int(index), 0 if pos is None else number_of(pos)
+def _last_index(connection: apsw.Connection, ns: int, session: int) -> int:
+    row = connection.execute(
+        "SELECT max(idx) FROM log WHERE ns = ? AND session = ? AND entry = 'turn'", (ns, session)
+    ).fetchone()
+    return -1 if row is None or row[0] is None else int(row[0])
 
 
 def _turn_of_key(connection: apsw.Connection, namespace: str, ns: int, session: int, key: str) -> Turn | None:

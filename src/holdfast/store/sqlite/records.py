@@ -47,7 +47,7 @@ def _merge(connection: apsw.Connection, ns: int, change: Merged, slot: int) -> N
         )
     else:  # the indexes know a document by its number: another text is another document
         connection.execute("DELETE FROM records WHERE pos = ?", (pos,))
-        connection.execute("INSERT OR IGNORE INTO hidden VALUES (?, ?, ?)", (ns, Space.RECORD, num))
+        connection.execute("INSERT OR IGNORE INTO gone VALUES (?, ?)", (ns, num))
         old, num = num, next_number(connection, ns, num)
         insert_record(connection, ns, num, record, born)
         connection.execute("UPDATE sources SET record = ? WHERE ns = ? AND record = ?", (num, ns, old))
@@ -60,7 +60,7 @@ def next_number(connection: apsw.Connection, ns: int, above: int = 0) -> int:
     last = connection.execute(
         "SELECT max(pos) FROM records WHERE pos BETWEEN ? AND ?", (place(ns, 0), place(ns + 1, 0) - 1)
     ).get
-    gone = connection.execute("SELECT max(num) FROM hidden WHERE ns = ? AND space = ?", (ns, Space.RECORD)).get
+    gone = connection.execute("SELECT max(num) FROM gone WHERE ns = ?", (ns,)).get
     return max(number_of(last) if last is not None else 0, gone or 0, above) + 1
 
 

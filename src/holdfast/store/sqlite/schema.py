@@ -80,12 +80,12 @@ CREATE TABLE sources (
 ) WITHOUT ROWID;
 CREATE INDEX sources_by_turn ON sources (ns, turn);
 
--- What was forgotten: hidden from recall, kept in the log.
+-- What was forgotten, and by which line of the log: hidden from recall, kept in the log.
 CREATE TABLE hidden (
     ns INTEGER NOT NULL,
-    space INTEGER NOT NULL,
-    num INTEGER NOT NULL,
-    PRIMARY KEY (ns, space, num)
+    subject TEXT NOT NULL,            -- id of a turn or record; a replay may hide what is only derived later
+    seq INTEGER NOT NULL,
+    PRIMARY KEY (ns, subject)
 ) WITHOUT ROWID;
 
 CREATE TABLE receipts (
@@ -157,6 +157,13 @@ _ADMISSION = """
 ALTER TABLE records ADD COLUMN born INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE records ADD COLUMN retired INTEGER;
 CREATE INDEX records_retired ON records (ns, pos) WHERE superseded_by IS NOT NULL;
+
+-- Numbers of records whose text changed: the indexes still hold them, and nobody may be shown them.
+CREATE TABLE gone (
+    ns INTEGER NOT NULL,
+    num INTEGER NOT NULL,
+    PRIMARY KEY (ns, num)
+) WITHOUT ROWID;
 
 -- The gate's signals of every user turn.
 CREATE TABLE signals (

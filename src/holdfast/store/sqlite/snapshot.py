@@ -201,8 +201,7 @@ class SqliteSnapshot:
             values = [*values, self.session_number(session) or 0]
         rows = self._rows(
             f"""SELECT {RECORD_COLUMNS} FROM records WHERE {scope} AND superseded_by IS NULL
-                AND NOT EXISTS (SELECT 1 FROM hidden WHERE hidden.ns = records.ns AND hidden.space = 1
-                                AND hidden.num = records.pos & {NUMBER_MASK})
+                AND NOT EXISTS (SELECT 1 FROM hidden WHERE hidden.ns = records.ns AND hidden.subject = records.id)
                 ORDER BY at DESC, pos DESC LIMIT ?""",
             (*values, limit),
         )
@@ -219,20 +218,17 @@ class SqliteSnapshot:
         return read_record(self._namespace, row, [turn_id for (turn_id,) in turn_ids])
 
     def hidden(self, space: Space) -> list[int]:
-        return [num for (num,) in self._rows("SELECT num FROM hidden WHERE ns = ? AND space = ?", (self.ns, space))]
+        if space is Space.TURN:
+            sql = """SELECT log.pos FROM hidden JOIN log ON log.ns = hidden.ns AND log.id = hidden.subject
+                     WHERE hidden.ns = ? AND log.entry = 'turn'"""
+        else:
+            sql = """SELECT records.pos FROM hidden
+                     JOIN records ON records.ns = hidden.ns AND records.id = hidden.subject
+                     WHERE hidden.ns = ?1 UNION ALL SELECT num FROM gone WHERE ns = ?1"""
+        return [number_of(pos) for (pos,) in self._rows(sql, (self.ns,))]
 
     def is_hidden(self, noun_id: str) -> bool:
-        return bool(
-            self._one(
-                f"""SELECT EXISTS (
-                        SELECT 1 FROM hidden JOIN log ON log.pos = (hidden.ns << {NS_SHIFT}) | hidden.num
-                        WHERE hidden.ns = ?1 AND hidden.space = 0 AND log.id = ?2)
-                    OR EXISTS (
-                        SELECT 1 FROM hidden JOIN records ON records.pos = (hidden.ns << {NS_SHIFT}) | hidden.num
-                        WHERE hidden.ns = ?1 AND hidden.space = 1 AND records.id = ?2)""",
-                (self.ns, noun_id),
-            )
-        )
+        return bool(self._one("SELECT 1 FROM hidden WHERE ns = ? AND subject = ?", (self.ns, noun_id)))
 
     def acts(self, subject: str) -> list[Action]:
         rows = self._rows(
@@ -273,15 +269,20 @@ class SqliteSnapshot:
         if slot is None:
             return []
         rows = self._rows(
-            f"""SELECT {RECORD_COLUMNS}, records.born, records.retired, vectors.data FROM records
+            f"""SELECT {RECORD_COLUMNS}, records.born, records.retired, hidden.seq, vectors.data FROM records
                 JOIN vectors ON vectors.pos = ? + (records.pos & {NUMBER_MASK})
-                WHERE records.pos BETWEEN ? AND ?
-                AND NOT EXISTS (SELECT 1 FROM hidden WHERE hidden.ns = records.ns AND hidden.space = 1
-                                AND hidden.num = records.pos & {NUMBER_MASK})
-                ORDER BY records.pos""",
+                LEFT JOIN hidden ON hidden.ns = records.ns AND hidden.subject = records.id
+                WHERE records.pos BETWEEN ? AND ? ORDER BY records.pos""",
             (vector_place(self.ns, slot, Space.RECORD, 0), place(self.ns, 0), place(self.ns + 1, 0) - 1),
         )
-        return [Standing(read_record(self._namespace, row[:-3], ()), *row[-3:]) for row in rows]
+        found = []
+        for row in rows:
+            born, retired, hidden, vector = row[-4:]
+            ends = [end for end in (retired, hidden) if end is not None]
+            found.append(
+                Standing(read_record(self._namespace, row[:-4], ()), born, min(ends) if ends else None, vector)
+            )
+        return found
 
     def signals(self, seqs: Sequence[int]) -> dict[int, Mapping[str, float]]:
         found: dict[int, Mapping[str, float]] = {}

@@ -1,0 +1,263 @@
+"""What a person has one of at a time, in the ways people say it: home, work, age, name, diet, company.
+
+"I live in Porto", "We moved to Leeds" and "Our new flat is in Ghent" speak of one attribute of one subject.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from holdfast.admit.values import Word, WordKind, read
+from holdfast.admit.vocabulary import COUNTRIES, word_set
+
+__all__ = ["Claim", "claims", "expanded", "same_level"]
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Subject, attribute, value, as one clause states them."""
+
+    subject: tuple[str, ...]
+    """Its deciding words; the speaker is ("me",)."""
+    attribute: str
+    value: tuple[Word, ...]
+    change: bool = False
+    """It tells of a change ("moved to"), not only of a state."""
+    names: frozenset[str] = frozenset()
+    """Those words of the subject that are names: "my sister Anna" may be called "my sister" elsewhere."""
+
+    @property
+    def keys(self) -> frozenset[str]:
+        return frozenset(word.key for word in self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pattern:
+    attribute: str
+    regex: re.Pattern[str]
+    change: bool = False
+    only_now: bool = False
+    """It states the attribute only together with a word for the present: "we are in Leeds now"."""
+
+
+_WORD = r"[\w'’.-]{1,60}"
+# A subject of at most six words at the start of the clause; bounded, so that no pattern can run away (SAFE-4).
+_S = rf"^(?:and |so |but )?(?P<s>(?:{_WORD} ){{0,5}}?{_WORD}) "
+_HAVE = r"(?:have |has |had |ve )?(?:been )?"
+_BE = r"(?:am|is|are|be|s) "
+_NOW = r"(?:recently |finally |just |now |currently |actually |officially )?"
+
+
+def _p(attribute: str, pattern: str, change: bool = False, only_now: bool = False) -> _Pattern:
+    return _Pattern(attribute, re.compile(pattern, re.IGNORECASE), change, only_now)
+
+
+_PATTERNS = (
+    _p("residence", _S + _NOW + r"(?:live|lives|living|reside|resides) (?:in|near|at|on) (?P<v>.+)$"),
+    _p("residence", _S + _BE + _NOW + r"(?:living|based|residing|settled) (?:in|near|at) (?P<v>.+)$"),
+    _p(
+        "residence",
+        _S + _HAVE + _NOW + r"(?:moved|relocated|settled|emigrated|moved back|moved over|settled down) (?:house )?"
+        r"(?:to|in|into|back to) (?P<v>.+)$",
+        change=True,
+    ),
+    _p(
+        "residence",
+        r"^(?P<s>my|our) (?P<new>new |current )?(?:home|house|flat|apartment|place) is (?:in|near|at) (?P<v>.+)$",
+    ),
+    _p("residence", rf"^(?P<v>(?:{_WORD} ){{0,3}}{_WORD}) is where (?P<s>(?:{_WORD} ){{0,2}}{_WORD}) lives?$"),
+    _p("residence", _S + _BE + r"(?:back )?in (?P<v>[A-Z].+)$", change=True, only_now=True),
+    _p("residence", _S + _HAVE + r"left (?:[\w'’.-]{1,60} ){1,3}for (?P<v>[A-Z].+)$", change=True),
+    _p("residence", r"^(?P<s>my|our) (?:new |current )?(?:home|house|flat|apartment|place) (?:in|at) (?P<v>.+)$"),
+    _p("residence", r"^home is (?:now )?(?P<v>.+)$"),
+    _p("employer", _S + _NOW + r"(?:work|works|working) (?:at|for) (?P<v>.+)$"),
+    _p("employer", _S + _BE + _NOW + r"(?:working (?:at|for)|employed (?:at|by)) (?P<v>.+)$"),
+    _p(
+        "new employer",
+        _S + _HAVE + _NOW + r"(?:joined|(?:started|begun|began) (?:work |working |a new job |a job )?(?:at|for|with)"
+        r"|got a (?:new )?job (?:at|with)) (?P<v>.+)$",
+        change=True,
+    ),
+    _p("employer", _S + _BE + r"(?:with|at) (?P<v>[A-Z].+)$", change=True, only_now=True),
+    _p("employer", _S + _HAVE + r"(?:taken|took|accepted|started|begun|got|landed) (?:a |an |my )?(?:new )?"
+       r"(?:job|position|post|role) (?:at|with) (?P<v>.+)$", change=True),
+    _p("employer", _S + _HAVE + r"(?:been |was |got |were )?(?P<v>laid off|let go|made redundant|retired|resigned|fired"
+       r"|quit my job|lost my job|left my job|handed in my notice|stopped working)(?: \w+){0,5}$", change=True),
+    _p("employer", _S + _BE + r"(?P<v>unemployed|between jobs|out of work|retired|self-employed|freelance|freelancing)"
+       r"(?: \w+){0,4}$", change=True),
+    _p("occupation", _S + _NOW + r"(?:work|works) as (?:a |an |the )?(?P<v>.+)$"),
+    _p("trade", _S + _BE + _NOW + r"(?:working as )?(?:a|an) (?P<v>(?:[\w'’-]{1,60} ){0,3}[\w'’-]{1,60})$"),
+    _p(
+        "occupation",
+        _S + _HAVE + r"(?:got |was |were |been |am |is )?" + _NOW + r"(?:promoted to|become|became) "
+        r"(?:a |an |the )?(?P<v>.+)$",
+        change=True,
+    ),
+    _p("occupation", _S + _HAVE + r"(?:got |found |took |taken |started |landed )?(?:a |an |my )?(?:new )?"
+       r"(?:job|position|role|post) as (?:a |an )?(?P<v>.+)$", change=True),
+    _p("age", _S + _BE + _NOW + r"(?P<v>[\w-]{1,60})(?: years? old)?$"),
+    _p("age", _S + _HAVE + _NOW + r"(?:turned|turns|turning) (?P<v>[\w-]{1,60})(?: \w+){0,3}$", change=True),
+    _p("name", r"^(?P<s>my|our) name is (?P<v>.+)$"),
+    _p("name", r"^(?:please |you can |just )*call (?P<s>me) (?P<v>.+)$"),
+    _p("name", _S + _BE + r"(?:called|named) (?P<v>.+)$"),
+    _p("favourite", rf"^(?P<s>my) favou?rite (?P<a>(?:{_WORD} ){{0,2}}{_WORD}) is (?:now )?(?P<v>.+)$"),
+    _p(
+        "favourite",
+        rf"^(?:i would say )?(?P<v>(?:{_WORD} ){{0,4}}{_WORD}) is (?:now )?(?P<s>my) (?:new |now )?favou?rite "
+        rf"(?P<a>(?:{_WORD} ){{0,2}}{_WORD})$",
+    ),
+    _p("diet", _S + _HAVE + r"(?:am |is |are |become |became |turned |gone |went )?" + _NOW + r"(?:a |an )?"
+       r"(?P<v>vegan|vegetarian|pescatarian|pescetarian|omnivore|carnivore|keto|kosher|halal|macrobiotic)$"),
+    _p("diet", _S + _NOW + r"(?:eat|eats) (?P<v>anything|everything|meat|fish)$"),
+    _p("diet", _S + _HAVE + r"(?:started |start |begun )?(?:eating|eat|eats|drink|drinking) "
+       r"(?P<v>meat|fish|eggs|dairy|cheese|milk|honey) again$", change=True),
+    _p("status", _S + r"(?:am |is |are |have |has |been |got |get |getting |be |became |recently |now |just )+"
+       r"(?P<v>single|married|engaged|divorced|separated|widowed)(?: \w+){0,4}$"),
+    _p("status", _S + r"(?:am |is |are |have |has |been )+(?P<v>seeing|dating) .+$"),
+    _p("status", _S + r"(?:am |is |are |be )+(?P<v>in a relationship|back together)(?: .+)?$"),
+    _p("status", _S + r"(?:have |has |got )+(?:a |an )(?:new )?(?P<v>girlfriend|boyfriend|partner)(?: .+)?$"),
+    _p("status", r"^(?:[\w'’.-]{1,60} ){1,2}and (?P<s>i|me) (?:have |are |got |are getting |ve )?(?:now )?"
+       r"(?P<v>separated|divorced|split up|broke up|broken up|married|engaged)(?: .+)?$"),
+    _p("household", _S + r"(?:live|lives|living|am living|is living) (?P<v>alone|with .+)$"),
+    _p("employer", _S + _HAVE + r"found (?:a |an )?(?:new )?(?:job|position) (?:at|with|in) (?P<v>.+)$", change=True),
+    _p("state", _S + r"(?:is|are) (?:turned |switched )?(?P<v>on|off|enabled|disabled)(?: (?:for|in|on) .+)?$"),
+)  # fmt: skip
+
+_LEAVES = re.compile(
+    r"^(?:now|today|yesterday|recently|currently|since|last|this|for|because|with|after|before|until|from|next|who|which"
+    r"|where|instead|again|too|also|and|but|so|when|while|if|together|these|not)$",
+    re.IGNORECASE,
+)
+# Endings of words for what somebody is by trade; "I'm a morning person" is no job.
+_TRADE = re.compile(
+    r"(?:er|or|ist|ian|ant|eer|smith|wright|man|woman|nurse|chef|cook|coach|clerk|pilot|judge|vet|maid|monk|nun|priest"
+    r"|senior|junior|lead|principal|head|intern|trainee|student|apprentice|midwife|ceo|cto|cfo|manager)$",
+    re.IGNORECASE,
+)
+_NO_TRADE = word_set(
+    """lover believer beginner owner member player number vegetarian person runner smoker reader fan father mother
+    brother sister customer user supporter sleeper driver drinker eater keeper learner giver hater listener
+    thinker dreamer water mentor minor visitor neighbor christian sufferer survivor donor elder"""
+)
+_MOST_VALUE_WORDS = 5
+
+
+def expanded(clause: str) -> str:
+    """The clause with its contractions written out and its small talk left out, case kept."""
+    text = clause.replace("’", "'").replace("`", "")
+    for short, full in _SHORT:
+        text = short.sub(full, text)
+    return " ".join(text.strip(" .!?;:\"'").split())
+
+
+_SHORT = tuple(
+    (re.compile(short, re.IGNORECASE), full)
+    for short, full in (
+        (r"\bI'm\b", "I am"),
+        (r"'re\b", " are"),
+        (r"'ve\b", " have"),
+        (r"'ll\b", " will"),
+        (r"\bwon't\b", "will not"),
+        (r"\bcan't\b|\bcannot\b", "can not"),
+        (r"n't\b", " not"),
+        (r"\b(he|she|it|that|there|who|what|name)'s\b", r"\1 is"),
+        (r"^(?:yes|no|correction|update|sorry)\b[,:] ", ""),
+        (r"\b(?:actually|well|ok|okay|oh|btw|now|currently|just|really)\b,? ?", ""),
+    )
+)
+
+
+def claims(clause: str) -> list[Claim]:
+    """What the clause states of the attributes we know; nothing for a question or a condition."""
+    text = expanded(clause)
+    found: list[Claim] = []
+    if not text or len(text) > _MOST_CHARS:
+        return found
+    for pattern in _PATTERNS:
+        match = pattern.regex.search(text)
+        if match is None or (pattern.only_now and not _NOW_WORD.search(clause)):
+            continue
+        groups = match.groupdict()
+        value = _value(groups["v"] or "")
+        subject = _subject(groups.get("s") or "me")
+        if not value or not subject or not _fits(pattern.attribute, value, subject):
+            continue
+        attribute = _ALIASES.get(pattern.attribute, pattern.attribute)
+        if aspect := groups.get("a"):
+            attribute = f"{attribute} {' '.join(read(aspect).keys)}"
+        keys = tuple("me" if word.key == "us" else word.key for word in subject)
+        names = frozenset(word.key for word in subject if word.kind is WordKind.NAME)
+        change = pattern.change or bool(groups.get("new")) or bool(_NOW_WORD.search(clause))
+        found.append(Claim(keys, attribute, value, change, names))
+    return found
+
+
+_MOST_CHARS = 300
+
+
+_NOW_WORD = re.compile(
+    r"\b(?:now|nowadays|these days|currently|by now|no longer|any ?more|actually|since)\b", re.IGNORECASE
+)
+
+
+def _subject(text: str) -> tuple[Word, ...]:
+    """The subject as its deciding words; none where it is more than a subject (another clause, a negation)."""
+    if text.lower() in ("my", "our"):
+        text = "I"
+    words = read(f"x {text}").words[1:]  # not the first word, so that a name counts as one
+    if any(word.kind not in (WordKind.PERSON, WordKind.NAME, WordKind.PLAIN) for word in words):
+        return ()
+    if len(words) > 1 and any(word.kind is WordKind.PERSON for word in words):
+        return ()
+    return words
+
+
+def _value(text: str) -> tuple[Word, ...]:
+    """The value up to the first word that starts something else ("in Leeds since March")."""
+    kept: list[str] = []
+    for word in text.split():
+        if kept and (_LEAVES.match(word.strip(",")) or (word.lower() in ("in", "on", "at", "as") and len(kept) >= 1)):
+            break
+        kept.append(word.strip(",;"))
+        if word.endswith((",", ";")) or len(kept) >= _MOST_VALUE_WORDS:
+            break
+    if kept[0].lower() in ("on", "off"):  # small words elsewhere, the whole value here
+        return (Word(kept[0].lower(), WordKind.PLAIN, kept[0]),)
+    words = read("x " + " ".join(kept)).words[1:]
+    return words if all(word.kind is not WordKind.NEGATION for word in words) else ()
+
+
+def _fits(attribute: str, value: tuple[Word, ...], subject: tuple[Word, ...]) -> bool:
+    if attribute == "age":
+        person = subject[0].kind is not WordKind.PLAIN or subject[0].key in _PEOPLE
+        age = value[-1].key
+        return person and len(subject) == len(value) == 1 and age.isdigit() and int(age) < _OLDEST
+    if attribute == "trade":
+        trade = value[-1].said.lower()
+        return bool(_TRADE.search(trade)) and trade not in _NO_TRADE
+    if attribute == "residence":
+        return value[0].kind in (WordKind.NAME, WordKind.PLAIN)
+    if attribute == "employer":
+        return value[0].key not in ("home", "night", "weekend", "moment")
+    if attribute == "new employer":
+        return value[0].kind is WordKind.NAME  # "joined Bosch", not "joined a choir"
+    return True
+
+
+_ALIASES = {"trade": "occupation", "new employer": "employer"}
+_OLDEST = 130
+_PEOPLE = word_set(
+    "mother father sister brother son daughter child husband wife partner grandmother grandfather aunt uncle cousin "
+    "niece nephew friend boyfriend girlfriend baby boy girl dog cat horse"
+)
+
+
+def same_level(first: Claim, second: Claim) -> bool:
+    """A country and a city may both be true: they are no two values of one home."""
+    if first.attribute != "residence":
+        return True
+    named = [word.kind is WordKind.NAME for word in (first.value[0], second.value[0])]
+    if named[0] != named[1]:
+        return False
+    return bool(first.keys & COUNTRIES) == bool(second.keys & COUNTRIES)

@@ -1,0 +1,226 @@
+"""An explicit word of change: what was moved, renamed, sold, cancelled, replaced or healed."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from holdfast.admit.cues import Change, changes, clauses
+from holdfast.admit.frames import ValueType, measure, value_type
+from holdfast.admit.replacement import IS, MOST_DETAIL, REMEMBERED, TIES, Replacement, keys_of, reading_of, said
+from holdfast.admit.toolbox import kind_of_tool
+from holdfast.admit.values import Reading, Word, WordKind
+from holdfast.admit.vocabulary import word_set
+
+__all__ = ["by_change"]
+
+_COMPANY = word_set("boyfriend girlfriend partner husband wife fiance fiancee marry date engage see relationship")
+_AILING = word_set("hurt break sore sprain injure ill bad ache swell infect fracture strain pull sick")
+_SIDES = word_set("left right have me us still")
+_LABELS = word_set(
+    "dose dosage amount address name price date time version number status location limit deadline day place"
+)
+_PLACES = word_set(
+    "month week year day hour person member write build take phone mobile run plan schedule due listen "
+    "sit start happen live host base deploy set expect cost be"
+)
+_VAGUE = word_set("thing one it that job work time day way idea place lot name")
+
+
+def by_change(statement: str, clause: str, new: Reading) -> Replacement | None:
+    """Why the change that a clause of the new text tells of ends an older statement."""
+    old = reading_of(statement)
+    told = {change.former for part in clauses(statement) for change in _changes(part) if change.former}
+    for change in _changes(clause):
+        if change.former and any(
+            keys_of(reading_of(change.former).words) == keys_of(reading_of(f).words) for f in told
+        ):
+            continue  # the older statement told of the same end
+        if change.how == "healed":
+            if _healed(old, change):
+                return Replacement(True, f"{change.thing!r} is {change.to} again")
+        elif change.how == "parted" and not set(keys_of(old.words)) & _COMPANY:
+            continue
+        elif change.how == "renamed" and _renamed(old, change):
+            return Replacement(True, f"{change.former!r} was renamed {change.to!r}")
+        elif change.former and _gives_up(old, change, new):
+            return Replacement(True, f"{change.how}: {change.former!r} holds no longer")
+        elif change.to and (was := _moved(old, change)):
+            return Replacement(True, f"{change.thing!r} {change.how} {change.to!r}, it was {was!r}")
+    if was := _tool_left(old, clause):
+        return Replacement(True, f"another tool for the same: it was {was!r}")
+    if was := _counted_again(old, clause):
+        return Replacement(True, f"the count goes on: it was {was!r}")
+    return None
+
+
+def _renamed(old: Reading, change: Change) -> bool:
+    """The main branch is called master; the main branch was renamed to main."""
+    thing = {word.key for word in reading_of(f"x {change.former}").words[1:]}
+    keys = keys_of(old.words)
+    return "call" in keys and bool(thing) and set(keys[: keys.index("call")]) == thing
+
+
+def _healed(old: Reading, change: Change) -> bool:
+    """My left knee hurts; the knee is fine again."""
+    thing = {word.key for word in reading_of(f"x {change.thing}").words[1:]}
+    keys = set(keys_of(old.words))
+    hurt = keys & _AILING
+    return bool(thing and hurt and thing <= keys and keys - thing - hurt <= _SIDES)
+
+
+_SWITCHES = re.compile(
+    r"\b(?:switch(?:ed)? (?:over )?to|mov(?:ed|ing) (?:over )?to|migrated? (?:\w{1,40} ){0,3}to|now (?:use|using|on)"
+    r"|instead|changed to|went (?:back )?to|these days|any ?more|replaced|gone over to|converted to"
+    r"|(?:use|using|on) [\w.+#-]{1,40} now)\b",
+    re.IGNORECASE,
+)
+
+
+def _tool_left(old: Reading, clause: str) -> str | None:
+    """Who used Vim and switched to Emacs uses another editor, and the sentence tells of the change."""
+    if not _SWITCHES.search(clause):
+        return None
+    new = reading_of(clause)
+    if not new.words or not (new.words[0].key in ("me", "us") or new.words[0].key in keys_of(old.words)):
+        return None  # somebody else's switch
+    kinds = {kind for word in new.words if (kind := kind_of_tool(word.key))}
+    mine = {word.key for word in new.words}
+    for word in old.words:
+        if kind_of_tool(word.key) in kinds and word.key not in mine:
+            rest = [other for other in old.words if other is not word]
+            return word.said if all(other.key in TIES or other.key in mine for other in rest) else None
+    return None
+
+
+def _counted_again(old: Reading, clause: str) -> str | None:
+    """Five km, and "I'm up to 10 km now": nothing but an amount in the same measure, and a word that it is new."""
+    text = f" {clause.lower()} "
+    if not any(cue in text for cue in (" now ", " now.", " up to ", " down to ")):
+        return None
+    words = [word for word in reading_of(clause).words if word.key not in ("me", "us", "up", "down", "past")]
+    if len(words) != 1 or words[0].kind is not WordKind.NUMBER or not measure(words[0]) or len(old.words) > MOST_DETAIL:
+        return None
+    counted = [word for word in old.words if word.kind is WordKind.NUMBER]
+    speaker = old.words[0].key in ("me", "us", "weight") and reading_of(clause).words[0].key in ("me", "us")
+    unit = words[0].said.split()[-1]
+    if len(counted) == 1 and speaker and counted[0].said.split()[-1] == unit and counted[0].key != words[0].key:
+        return counted[0].said
+    return None
+
+
+def _gives_up(old: Reading, change: Change, new: Reading) -> bool:
+    """Whether the old statement says little more than what was given up, of the same subject."""
+    has = set(keys_of(old.words))
+    named = reading_of(f"x {change.former.split(' and ')[0]}").words[1:]
+    gone = {word.key for word in named if word.kind is not WordKind.PERSON}
+    gone -= {word.key for word in named if word.kind is WordKind.DATE or word.key in _MOMENT_WORDS} - has
+    if not gone or not gone <= has or any(word.key == "not" for word in old.words):
+        return False
+    if gone <= _VAGUE | TIES and not has <= gone | {"me", "us", "enjoy", "love", "want", "plan"}:
+        return False
+    subject = {word.key for word in reading_of(f"x {change.subject}").words[1:]} if change.subject else set()
+    speaker = not subject or subject <= {"me", "us"}
+    if not speaker and not subject <= has:
+        return False
+    owners = {word.key for word in new.words if word.kind is not WordKind.PERSON}
+    left = [word for word in old.words if word.key not in gone]
+    if change.how == "prefers" and "prefer" not in has:
+        return False
+    if change.how == "cancelled":
+        left = [word for word in left if word.kind not in (WordKind.DATE, WordKind.TIME, WordKind.NUMBER)]
+    if change.how in ("renamed", "is over", "parted"):
+        left = _without_label(old, gone, change.how == "parted")
+    return all(word.key in TIES or word.key in owners or _beside(word, old, gone) for word in left)
+
+
+def _without_label(old: Reading, gone: set[str], parted: bool) -> list[Word]:
+    """The words that say more than "a dog called Pepper", "my boyfriend is Karim" of the name that is gone."""
+    words = old.words
+    place = next(i for i, word in enumerate(words) if word.key in gone)
+    if parted and all(word.key in _COMPANY or word.key in gone or word.kind is WordKind.PERSON for word in words):
+        return []
+    introduces = place and (words[place - 1].key == "call" or (parted and IS & set(words[place].lead)))
+    if introduces and len(words) <= place + len(gone) and place <= _MOST_LABEL:
+        return []
+    return [word for word in words if word.key not in gone]
+
+
+_MOST_LABEL = 4
+_MOMENT_WORDS = word_set("last this next week month year ago since recently earlier")
+
+
+def _beside(word: Word, reading: Reading, gone: set[str]) -> bool:
+    """Part of the same name or noun as what was given up: the Skoda of "Skoda Octavia"."""
+    words = reading.words
+    place = words.index(word)
+    after = words[place + 1] if place + 1 < len(words) else None
+    if after is not None and after.key in gone and not after.lead:
+        return True
+    return bool(place and words[place - 1].key in gone and not word.lead)
+
+
+def _moved(old: Reading, change: Change) -> str | None:
+    """The value the thing had, if the old statement is about it and about a value of the same kind."""
+    thing = {word.key for word in reading_of(f"x {change.thing}").words[1:]}
+    target = reading_of(f"x {change.to}").words[1:]
+    has = set(keys_of(old.words))
+    target = _leading_value(target)
+    if _new_version(old, target):
+        return said(old.words[-2:])
+    thing = thing - (_LABELS - has) or thing
+    if not target or not thing or thing <= {"me", "us", "he", "she", "they"} or not thing <= has:
+        return None
+    kind = value_type(target)
+    named = {word.key for word in target}
+    rest = [word for word in old.words if word.key not in thing and word.key not in _PLACES]
+    value = [word for word in rest if word.key not in named]
+    if kind is ValueType.WHEN and value:
+        value = rest  # the fourth of May became the eleventh of May
+    labels = {word.key for word in target if word.kind is not WordKind.NUMBER}
+    counts = len(labels) < len(named) and labels <= has  # "the fourth floor" where it was the second
+    if not value or any(word.kind is WordKind.NEGATION for word in old.words):
+        return None
+    if kind is ValueType.WHEN or kind is ValueType.NUMBER or counts:
+        wanted = (WordKind.DATE, WordKind.TIME) if kind is ValueType.WHEN else (WordKind.NUMBER,)
+        typed = [word for word in value if word.kind in (*wanted, WordKind.NUMBER)]
+        others = [word for word in value if word not in typed and word.kind is not WordKind.PERSON]
+        measures = {measure(word) for word in (*typed, *target) if word.kind is WordKind.NUMBER} - {""}
+        if len(measures) > 1:
+            return None
+        return said(tuple(typed)) if typed and any(word.kind in wanted for word in typed) and not others else None
+    if kind in (ValueType.NAME, ValueType.PLAIN) and value_type(tuple(value)) is kind and _is_subject(old, thing):
+        return said(tuple(value))
+    return None
+
+
+def _new_version(old: Reading, target: tuple[Word, ...]) -> bool:
+    """We're on Postgres 13; it was upgraded to Postgres 16."""
+    if len(target) != 2 or len(old.words) < 2 or len(old.words) > _MOST_LABEL:
+        return False
+    name, number = old.words[-2:]
+    return (
+        name.key == target[0].key
+        and name.kind is WordKind.NAME
+        and number.kind is WordKind.NUMBER is target[1].kind
+        and number.key != target[1].key
+        and all(word.key in TIES for word in old.words[:-2])
+    )
+
+
+def _leading_value(target: tuple[Word, ...]) -> tuple[Word, ...]:
+    """The value without its reason: "Thursday because Ana is away" is Thursday."""
+    for place, word in enumerate(target[1:], 1):
+        if word.kind is WordKind.CONDITION or word.key == "since":
+            return target[:place]
+    return target
+
+
+def _is_subject(old: Reading, thing: set[str]) -> bool:
+    """Whether the statement is about the thing: it stands at the start, at most a describing word before it."""
+    return thing <= {word.key for word in old.words[: len(thing) + 1]}
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _changes(clause: str) -> tuple[Change, ...]:
+    return tuple(changes(clause))

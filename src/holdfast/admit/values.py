@@ -1,0 +1,351 @@
+"""A sentence as the words that decide what it says, in one notation.
+
+What two sentences must share to say the same (MERGE-3) is exactly what `read` leaves: numbers and dates in one form,
+names, negations, modal words, quantifiers and every other content word, each with the small words that led to it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+
+from holdfast.admit.inflection import is_past, lemma
+from holdfast.admit.quantities import (
+    MONTHS,
+    SEASONS,
+    WEEKDAYS,
+    clock_time,
+    number_of,
+    plain_number,
+    quantity,
+    read_number_words,
+    scale_of,
+)
+from holdfast.admit.vocabulary import (
+    CONDITIONS,
+    FILLERS,
+    HEDGES,
+    MODALS,
+    NEGATIONS,
+    PERSONS,
+    PHRASES,
+    POSSESSIVES,
+    PREPOSITIONS,
+    QUANTIFIERS,
+    STRUCTURE,
+    SYNONYMS,
+    WEAK_PREPOSITIONS,
+    word_set,
+)
+from holdfast.recall.words import fold
+
+__all__ = ["Reading", "Word", "WordKind", "read"]
+
+
+class WordKind(StrEnum):
+    """What a deciding word is; the receipt names it when two texts differ in one."""
+
+    NUMBER = "number"
+    TIME = "time"
+    DATE = "date"
+    NAME = "name"
+    NEGATION = "negation"
+    MODAL = "modality"
+    HEDGE = "hedge"
+    CONDITION = "condition"
+    QUANTIFIER = "quantity"
+    PERSON = "person"
+    PLACE = "relation"
+    """A preposition that decides: before, after, under, from."""
+    SYMBOL = "symbol"
+    PLAIN = "word"
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One deciding word."""
+
+    key: str
+    kind: WordKind
+    said: str
+    """As it was written, for the receipt."""
+    lead: tuple[str, ...] = ()
+    """The small words between it and the deciding word before: articles, forms of be, weak prepositions."""
+    past: bool = False
+    """A simple past ("lived"), as opposed to "has lived", "was given" and "lives"."""
+    start: int = 0
+    """Where it stands among the plain words of the sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a sentence says, word for deciding word."""
+
+    words: tuple[Word, ...]
+    tail: tuple[str, ...] = ()
+    """Small words after the last deciding one."""
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        return tuple(word.key for word in self.words)
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A word as it stands in the text, lower-case, with what its writing tells."""
+
+    text: str
+    said: str
+    capital: bool
+
+
+# A word with everything glued to it: don't, C++, 9:30, tide-stg.internal:7443. Possessive, so linear on any text.
+_CHUNK = re.compile(r"\w++(?:[._/\\:@#+'&,-]\w++)*+(?:\+\+|#|%)?+|[^\w\s]")
+_IGNORED = frozenset(".,;:!()[]{}\"'`-–—…*_|•“”‘’«»")
+_KNOWN_WORDS = 20_000  # words remembered; a conversation uses a few thousand
+_END = frozenset(".!?:;")
+_TITLES = word_set("mr mrs ms dr prof st jr sr vs no")  # a full stop after them ends no sentence
+_LETTERS = re.compile(r"(?<![^\W\d_])[^\W\d_]++(?:-[^\W\d_]++)++")
+_CONTRACTED = {"m": "am", "re": "are", "ve": "have", "ll": "will", "d": "would", "s": "s", "em": "them"}
+# Common nouns that are written with a capital where they stand for a name ("Mum", "DB").
+_NOUNS_IN_CAPITALS = word_set(
+    "mum mom dad daddy mummy mommy mama papa gran grandma granny nan nana grandpa grandad granddad postgresql "
+    "db k8s js ts tv"
+)
+_SIDE_LEADS = word_set("my our your his her their the a on to")  # the left knee; but "she left"
+_HOUR_ENDS = word_set("o'clock sharp instead every each daily tomorrow today these from after before because")
+_MONTH_LEADS = word_set("in of since until till by next last this early late mid during before after from to")
+# After these a past form is a participle: "has moved", "is closed", "a seated woman", "of grown men".
+_NOT_PAST = word_set(
+    "be is am are was were been being have has had having get gets got getting s a an the of in with first second he "
+    "she they which"
+)
+
+
+def read(text: str) -> Reading:
+    """The deciding words of a text, in order."""
+    return _gather(_phrases(list(_pieces(text))))
+
+
+def _pieces(text: str) -> Iterator[_Piece]:
+    """The words of the text, contractions and hyphened words taken apart; first words of sentences count as small."""
+    opening, initial = True, False
+    for match in _CHUNK.finditer(text.replace("’", "'").replace("‘", "'")):
+        said = match.group()
+        if said in _IGNORED:
+            glued_to_number = said == "-" and text[match.end() : match.end() + 1].isdigit()
+            if glued_to_number and not text[max(0, match.start() - 1) : match.start()].strip():
+                yield _Piece("minus", said, False)
+            opening = opening or (said in _END and not (said == "." and initial))
+            continue
+        capital = said[0].isupper() and not opening
+        opening = False
+        initial = len(said) == 1 or said.lower() in _TITLES
+        for place, part in enumerate(_parts(said)):
+            yield _Piece(_folded(part), part, capital and (place == 0 or part[0].isupper()))
+
+
+@lru_cache(maxsize=_KNOWN_WORDS)
+def _folded(word: str) -> str:
+    return fold(word)
+
+
+def _parts(said: str) -> list[str]:
+    """Don't → do not; Karim's → Karim s; gluten-free → gluten free; 3-7 → 3 7; an identifier stays whole."""
+    if "'" in said:
+        head, _, ending = said.rpartition("'")
+        ending = ending.lower()
+        if ending == "t" and head.lower().endswith("n"):
+            return [*_parts(head[:-1]), "not"] if len(head) > 1 else [said]
+        if ending in _CONTRACTED:
+            return [*_parts(head), _CONTRACTED[ending]]
+        return [said]
+    if said.lower() == "cannot":
+        return ["can", "not"]
+    if _LETTERS.fullmatch(said):
+        return said.split("-")
+    if "-" in said and all(part.isdigit() for part in said.split("-")) and said.count("-") == 1:
+        ends = said.split("-")
+        short = all(len(end) <= 2 for end in ends) or all(len(end) == 4 for end in ends)
+        return ends if short else [said]  # 9-17 and 2019-2021 are ranges, 555-0101 is a telephone number
+    if "-" in said and said.split("-", 1)[0].isdigit() and _LETTERS.fullmatch("a-" + said.split("-", 1)[1]):
+        return said.split("-")  # 40-year-old
+    if "," in said and not number_of(said.lower()):
+        return said.split(",")
+    return [said]
+
+
+def _phrases(pieces: list[_Piece]) -> list[_Piece]:
+    """The text with our phrases put into one word each."""
+    words = [piece.text for piece in pieces]
+    found: list[_Piece] = []
+    at = 0
+    while at < len(pieces):
+        for said, meant in PHRASES.get(words[at], ()):
+            if tuple(words[at : at + len(said)]) == said:
+                shown = " ".join(piece.said for piece in pieces[at : at + len(said)])
+                found.extend(_Piece(word, shown, False) for word in meant)
+                at += len(said)
+                break
+        else:
+            found.append(pieces[at])
+            at += 1
+    return found
+
+
+def _gather(pieces: list[_Piece]) -> Reading:
+    words = [piece.text for piece in pieces]
+    found: list[Word] = []
+    lead: list[str] = []
+    at = 0
+    while at < len(pieces):
+        piece = pieces[at]
+        value, taken = _value(pieces, words, at)
+        if value is not None:
+            key, kind = value
+            said = " ".join(part.said for part in pieces[at : at + taken])
+            found.append(Word(key, kind, said, tuple(lead), start=at))
+            lead.clear()
+            at += taken
+            continue
+        kind_key = _plain(piece, words, at)
+        if kind_key is None:
+            lead.append(POSSESSIVES.get(piece.text, piece.text))
+        else:
+            key, kind = kind_key
+            past = kind is WordKind.PLAIN and is_past(piece.text) and not (_NOT_PAST & set(lead))
+            found.append(Word(key, kind, piece.said, tuple(lead), past, at))
+            lead.clear()
+        at += 1
+    return Reading(tuple(found), tuple(lead))
+
+
+def _value(pieces: list[_Piece], words: list[str], at: int) -> tuple[tuple[str, WordKind] | None, int]:
+    """A number, amount, time or date that starts here, and how many words it takes."""
+    word = words[at]
+    after = words[at + 1] if at + 1 < len(words) else ""
+    if word in WEEKDAYS and not (word == "wed" and not pieces[at].capital):
+        return (WEEKDAYS[word], WordKind.DATE), 1
+    if word in MONTHS and _is_month(pieces, words, at):
+        return (f"month-{MONTHS[word]}", WordKind.DATE), 1  # its own key: may is a modal word too
+    if word in SEASONS:
+        return (word, WordKind.DATE), 1
+    if word in ("today", "tomorrow", "yesterday", "tonight"):
+        return (word, WordKind.DATE), 1
+    if word in ("half", "quarter") and after in ("past", "to") and (hour := _hour(words, at + 2)) is not None:
+        minutes = (30 if word == "half" else 15) * (1 if after == "past" else -1)
+        total = (hour * 60 + minutes) % 1440
+        return (f"{total // 60:02d}:{total % 60:02d}", WordKind.TIME), 3
+    if (clock := clock_time(word, after)) is not None:
+        return (clock, WordKind.TIME), 2 if after in ("am", "pm", "a.m", "p.m") else 1
+    if word in ("$", "€", "£") and after and (number := number_of(after)) is not None:
+        return (quantity(number[0], word) or word, WordKind.NUMBER), 2
+    if word == "minus" and (number := number_of(after)) is not None:
+        value, taken = _amount(words, at + 2, -number[0], number[1])
+        return value, taken + 2
+    if at and words[at - 1] == "at" and word.isdigit() and int(word) <= 24 and _ends_time(after):
+        return (f"{int(word):02d}:00", WordKind.TIME), 1
+    if (number := number_of(word)) is not None:
+        if number[1] in ("st", "nd", "rd", "th"):
+            return _ordinal(words, at, number[0], 1)
+        value, taken = _amount(words, at + 1, *number)
+        return value, taken + 1
+    spelt = read_number_words(words, at) if word != "second" or after not in ("hand",) else None
+    if spelt is not None:
+        amount, taken, ordinal = spelt
+        if ordinal:
+            return _ordinal(words, at, amount, taken)
+        hour = at and words[at - 1] == "at" and amount <= 24 and amount == int(amount)
+        if hour and _ends_time(words[at + taken] if at + taken < len(words) else ""):
+            return (f"{int(amount):02d}:00", WordKind.TIME), taken
+        value, more = _amount(words, at + taken, amount, "")
+        return value, taken + more
+    return None, 1
+
+
+def _ends_time(after: str) -> bool:
+    """Whether the word after a bare number lets it be an hour: "at 10 now", but not "at 10 Downing Street"."""
+    return not after or after in STRUCTURE or after in FILLERS or after in WEAK_PREPOSITIONS or after in _HOUR_ENDS
+
+
+def _amount(words: list[str], at: int, value: float, glued: str) -> tuple[tuple[str, WordKind], int]:
+    """The number with the unit that follows it, in one notation; and how many further words that takes."""
+    taken = 0
+    word = words[at] if at < len(words) else ""
+    if not glued and (scale := scale_of(word)):
+        value, taken = value * scale, 1
+        word = words[at + 1] if at + 1 < len(words) else ""
+    unit = glued or lemma(word)
+    if glued == "m" and at < len(words) and quantity(1, lemma(words[at])):
+        value, unit, glued = value * 1e6, lemma(words[at]), ""
+    key = quantity(value, unit) or (quantity(value, word) if not glued else None)
+    if key is not None:
+        return (key, WordKind.NUMBER), taken + (0 if glued else 1)
+    return (f"{plain_number(value)}{glued}", WordKind.NUMBER), taken
+
+
+def _ordinal(words: list[str], at: int, value: float, taken: int) -> tuple[tuple[str, WordKind], int]:
+    """The day of a date, or a rank: "the fourth of May" is a 4, "the fourth floor" is not."""
+    beside = words[max(0, at - 2) : at] + words[at + taken : at + taken + 2]
+    if any(word in MONTHS for word in beside):
+        return (plain_number(value), WordKind.NUMBER), taken
+    return (f"{plain_number(value)}th", WordKind.NUMBER), taken
+
+
+def _hour(words: list[str], at: int) -> int | None:
+    if at >= len(words):
+        return None
+    if (number := number_of(words[at])) is not None:
+        return int(number[0])
+    spelt = read_number_words(words, at)
+    return int(spelt[0]) if spelt and spelt[1] == 1 else None
+
+
+def _is_month(pieces: list[_Piece], words: list[str], at: int) -> bool:
+    """Whether "may" or "march" is the month: with a capital inside a sentence, after "in", beside a day."""
+    if words[at] not in ("may", "march", "mar", "jun", "dec", "oct", "jan", "feb", "apr", "jul", "aug", "sep", "nov"):
+        return True
+    before = words[at - 1] if at else ""
+    after = words[at + 1] if at + 1 < len(words) else ""
+    near_number = any(number_of(word.removesuffix("th")) for word in (before, after) if word)
+    return pieces[at].capital or before in _MONTH_LEADS or near_number
+
+
+def _plain(piece: _Piece, words: list[str], at: int) -> tuple[str, WordKind] | None:
+    """The key of a word that is no value; None for a small word that decides nothing."""
+    word = piece.text
+    after = words[at + 1] if at + 1 < len(words) else ""
+    if word in NEGATIONS:
+        return "not", WordKind.NEGATION
+    if word in MODALS and not piece.capital:
+        return MODALS[word], WordKind.MODAL
+    if word in PERSONS and not (piece.capital and word == "us"):
+        return PERSONS[word], WordKind.PERSON
+    if word in ("about", "around"):
+        near_number = number_of(after) is not None or read_number_words([after], 0) is not None
+        return ("about", WordKind.HEDGE) if near_number else (word, WordKind.PLACE)
+    if word in POSSESSIVES or word in WEAK_PREPOSITIONS or word == "any":
+        return None
+    acronym = piece.said.isupper() and len(piece.said) > 1  # IT, BE
+    if (word in STRUCTURE or word in FILLERS) and not acronym:
+        return None
+    if piece.capital and word not in _NOUNS_IN_CAPITALS:
+        return word, WordKind.NAME
+    if word in CONDITIONS:
+        return word, WordKind.CONDITION
+    if word in QUANTIFIERS:
+        return word, WordKind.QUANTIFIER
+    if word in PREPOSITIONS and word != "like":
+        return word, WordKind.PLACE
+    base = word if word == "left" and at and words[at - 1] in _SIDE_LEADS else lemma(word)
+    base = SYNONYMS.get(word) or SYNONYMS.get(base) or base
+    if base in HEDGES or word in HEDGES:
+        return base, WordKind.HEDGE
+    if base.endswith("ise") and len(base) > 5:
+        base = base[:-3] + "ize"
+    if not any(char.isalnum() for char in word):
+        return ("and", WordKind.SYMBOL) if word == "&" else (word, WordKind.SYMBOL)
+    return base, WordKind.PLAIN

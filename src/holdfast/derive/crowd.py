@@ -1,0 +1,55 @@
+"""How near each turn's nearest earlier turns are: what the gate calls its input frequency (GATE-4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.recall.blocks import Segment, as_slice, quantise
+from holdfast.recall.cache import BlockCache
+from holdfast.recall.semantic import load_segment, segments_stage
+from holdfast.store.protocol import Snapshot, Space
+
+__all__ = ["nearest_earlier"]
+
+
+def nearest_earlier(
+    view: Snapshot,
+    namespace: str,
+    fingerprint: str,
+    seqs: Sequence[int],
+    vectors: NDArray[np.float32],
+    count: int,
+    cache: BlockCache,
+) -> list[list[float]]:
+    """For each turn the cosines of its nearest earlier turns, best first; a turn is never its own neighbour.
+
+    One product a block for the whole batch, from the quantised codes, whether they are in a segment yet or not: a
+    rebuild, whose segments end elsewhere, finds the same.
+    """
+    best = np.full((len(seqs), count), -1.0, np.float32)
+    own = np.array(seqs, np.int64)[:, None]
+    for segment in _segments(view, namespace, fingerprint, max(seqs), cache):
+        nums = np.arange(segment.nums.start, segment.nums.stop) if isinstance(segment.nums, slice) else segment.nums
+        cosines = vectors @ (segment.codes.astype(np.float32) * segment.scales[:, None]).T
+        cosines[nums[None, :] >= own] = -1.0
+        both = np.concatenate([best, cosines], axis=1)
+        best = np.partition(both, -count, axis=1)[:, -count:]
+    return [[float(one) for one in sorted(row, reverse=True) if one > 0.0] for row in best]
+
+
+def _segments(view: Snapshot, namespace: str, fingerprint: str, upto: int, cache: BlockCache) -> list[Segment]:
+    found = []
+    for ref in view.segment_blocks(Space.TURN, fingerprint):
+        key = (namespace, Space.TURN, "segment", fingerprint, ref.block)
+        found.append(cache.get(key, ref.version, partial(load_segment, view, Space.TURN, fingerprint, ref.block)))
+    folded = view.cursor(segments_stage(Space.TURN, fingerprint))
+    late = view.vectors_between(Space.TURN, fingerprint, folded, upto) if upto > folded else []
+    if late:
+        matrix = np.frombuffer(b"".join(data for _, data in late), "<f4").reshape(len(late), -1)
+        codes, scales = quantise(matrix)
+        found.append(Segment(as_slice(np.array([num for num, _ in late], np.int64)), scales, codes))
+    return found
