@@ -181,6 +181,12 @@ class Connections:
             self._lock.release()
 
     @contextmanager
+    def alone(self) -> Iterator[None]:
+        """No other thread of this process writes meanwhile, before, in and after a transaction."""
+        with self._write_gate:
+            yield
+
+    @contextmanager
     def writing(self) -> Iterator[apsw.Connection]:
         """A write transaction: all of it durable when the block ends, or none of it."""
         with self._write_gate:

@@ -19,7 +19,8 @@ from holdfast.store.codes import role_number
 from holdfast.store.protocol import Changes, Move, Space
 from holdfast.store.sqlite.acts import apply_act, replay_acts
 from holdfast.store.sqlite.connection import Connections, FileLock
-from holdfast.store.sqlite.keys import NUMBER_MASK, SLOTS, number_of, place, vector_place
+from holdfast.store.sqlite.ends import Ends, last_seq, namespace_number, session_number
+from holdfast.store.sqlite.keys import NUMBER_MASK, SLOTS, place, vector_place
 from holdfast.store.sqlite.records import write_record
 from holdfast.store.sqlite.rows import TURN_COLUMNS, pack_metadata, read_turn
 from holdfast.store.sqlite.schema import SCHEMA
@@ -44,6 +45,7 @@ class SqliteStore:
     def __init__(self, path: str | Path, settings: StoreSettings) -> None:
         self._path = Path(path).expanduser().absolute()
         self._connections = Connections(self._path, settings)
+        self._ends = Ends()
         self._work = FileLock(self._path.with_name(self._path.name + "-work"))
 
     @property
@@ -54,47 +56,49 @@ class SqliteStore:
 
     def bootstrap(self, namespace: str, session: str | None) -> None:
         with self._connections.writing() as connection:
-            ns = _namespace(connection, namespace)
+            ns = namespace_number(connection, namespace)
             if session is not None:
-                _session(connection, ns, session)
+                session_number(connection, ns, session)
 
     def append(
         self, namespace: str, session: str, turns: Sequence[NewTurn], recorded_at: datetime, expect: int | None = None
     ) -> list[Turn] | None:
-        with self._connections.writing() as connection:
-            ns = _namespace(connection, namespace)
-            number = _session(connection, ns, session)
-            index, seq = _last_index(connection, ns, number), _last_seq(connection, ns)
-            if expect is not None and index != expect:
-                return None
-            kept: list[Turn] = []
-            for turn in turns:
-                known = None if turn.key is None else _turn_of_key(connection, namespace, ns, number, turn.key)
-                if known is None:
-                    seq, index = seq + 1, index + 1
-                    known = _kept(turn, namespace, session, index, seq, recorded_at)
-                    connection.execute(_INSERT_TURN, _turn_row(known, turn, ns, number))
-                kept.append(known)
+        with self._connections.alone():  # the ends are kept before the next writer can move them
+            with self._connections.writing() as connection:
+                ns, number, index, seq = self._ends.read(connection, namespace, session)
+                if expect is not None and index != expect:
+                    return None
+                kept: list[Turn] = []
+                for turn in turns:
+                    known = None if turn.key is None else _turn_of_key(connection, namespace, ns, number, turn.key)
+                    if known is None:
+                        seq, index = seq + 1, index + 1
+                        known = _kept(turn, namespace, session, index, seq, recorded_at)
+                        connection.execute(_INSERT_TURN, _turn_row(known, turn, ns, number))
+                    kept.append(known)
+            self._ends.keep(namespace, session, ns, number, index, seq)
             return kept
 
     def act(self, namespace: str, action: Action) -> None:
-        with self._connections.writing() as connection:
-            ns = _namespace(connection, namespace)
-            seq = _last_seq(connection, ns) + 1
-            connection.execute(
-                """INSERT INTO log (pos, ns, id, entry, at, at_given, recorded_at, text)
-                   VALUES (?, ?, ?, ?, ?, 1, ?, ?)""",
-                (
-                    place(ns, seq),
-                    ns,
-                    action.subject,
-                    action.entry.value,
-                    to_micros(action.at),
-                    to_micros(action.at),
-                    json.dumps(action.payload, ensure_ascii=False),
-                ),
-            )
-            apply_act(connection, ns, seq, action)
+        with self._connections.alone():
+            with self._connections.writing() as connection:
+                ns = namespace_number(connection, namespace)
+                seq = last_seq(connection, ns) + 1
+                connection.execute(
+                    """INSERT INTO log (pos, ns, id, entry, at, at_given, recorded_at, text)
+                       VALUES (?, ?, ?, ?, ?, 1, ?, ?)""",
+                    (
+                        place(ns, seq),
+                        ns,
+                        action.subject,
+                        action.entry.value,
+                        to_micros(action.at),
+                        to_micros(action.at),
+                        json.dumps(action.payload, ensure_ascii=False),
+                    ),
+                )
+                apply_act(connection, ns, seq, action)
+            self._ends.forget()
 
     # --- reading
 
@@ -117,7 +121,7 @@ class SqliteStore:
 
     def advance(self, namespace: str, moves: Sequence[Move], changes: Changes) -> bool:
         with self._connections.writing() as connection:
-            ns = _namespace(connection, namespace)
+            ns = namespace_number(connection, namespace)
             for move in moves:
                 row = connection.execute(
                     "SELECT done FROM cursors WHERE ns = ? AND stage = ?", (ns, move.stage)
@@ -133,7 +137,7 @@ class SqliteStore:
 
     def clear_views(self, namespace: str) -> None:
         with self._connections.writing() as connection:
-            ns = _namespace(connection, namespace)
+            ns = namespace_number(connection, namespace)
             for table in _VIEWS:
                 connection.execute(f"DELETE FROM {table} WHERE ns = ?", (ns,))
             connection.execute("DELETE FROM cursors WHERE ns = ?", (ns,))
@@ -231,37 +235,6 @@ def _slot(connection: apsw.Connection, ns: int, fingerprint: str) -> int:
     connection.execute("DELETE FROM cursors WHERE ns = ? AND substr(stage, -length(?2) - 1) = ':' || ?2", (ns, old))
     connection.execute("UPDATE models SET fingerprint = ? WHERE ns = ? AND slot = 0", (fingerprint, ns))
     return 0
-
-
-def _namespace(connection: apsw.Connection, name: str) -> int:
-    row = connection.execute("SELECT ns FROM namespaces WHERE name = ?", (name,)).fetchone()
-    if row is None:
-        connection.execute("INSERT INTO namespaces (name) VALUES (?)", (name,))
-        return connection.last_insert_rowid()
-    return int(row[0])
-
-
-def _session(connection: apsw.Connection, ns: int, name: str) -> int:
-    row = connection.execute("SELECT session FROM sessions WHERE ns = ? AND name = ?", (ns, name)).fetchone()
-    if row is not None:
-        return int(row[0])
-    last = connection.execute("SELECT coalesce(max(session), 0) FROM sessions WHERE ns = ?", (ns,)).get
-    connection.execute("INSERT INTO sessions VALUES (?, ?, ?)", (ns, last + 1, name))
-    return int(last + 1)
-
-
-def _last_seq(connection: apsw.Connection, ns: int) -> int:
-    row = connection.execute(
-        "SELECT max(pos) FROM log WHERE pos BETWEEN ? AND ?", (place(ns, 0), place(ns + 1, 0) - 1)
-    ).fetchone()
-    return 0 if row is None or row[0] is None else number_of(row[0])
-
-
-def _last_index(connection: apsw.Connection, ns: int, session: int) -> int:
-    row = connection.execute(
-        "SELECT max(idx) FROM log WHERE ns = ? AND session = ? AND entry = 'turn'", (ns, session)
-    ).fetchone()
-    return -1 if row is None or row[0] is None else int(row[0])
 
 
 def _turn_of_key(connection: apsw.Connection, namespace: str, ns: int, session: int, key: str) -> Turn | None:
