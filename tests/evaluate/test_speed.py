@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 
+from holdfast.contract import schema
 from holdfast.evaluate.benchmarks import speed
 
 
@@ -17,6 +19,10 @@ def figures(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     result = speed.run(records=500, folder=folder)
     assert list(folder.iterdir()) == []  # it cleans up behind itself
     return json.loads(json.dumps(result))  # type: ignore[no-any-return]
+
+
+def test_it_writes_what_the_contract_describes(figures: dict[str, Any]) -> None:
+    Draft202012Validator(schema("bench-speed")).validate(figures)
 
 
 def test_it_names_what_was_measured(figures: dict[str, Any]) -> None:

@@ -106,6 +106,7 @@ class _Judge:
         self._thresholds = self._embedder.profile.thresholds
         self._changes = Changes(fingerprint=fingerprint)
         self._ledger = ledger
+        self._forgotten = view.forgotten()
 
     def judge(self, seqs: Sequence[int]) -> Changes:
         turns = self._view.turns(seqs)
@@ -205,6 +206,8 @@ class _Judge:
             case Add() | Supersede():
                 record = self._new_record(turn, candidate, number, g)
                 self._ledger.add(record, turn.seq, vector)
+                if record.id in self._forgotten:  # a rebuild: the log forgets it further on
+                    self._ledger.end(record.id, self._forgotten[record.id])
                 self._changes.records.append(NewRecord(record, turn.seq, (turn.seq,), _bytes(vector)))
                 for old_id in verdict.old if isinstance(verdict, Supersede) else ():
                     self._ledger.end(old_id, turn.seq)

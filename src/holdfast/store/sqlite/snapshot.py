@@ -230,6 +230,9 @@ class SqliteSnapshot:
     def is_hidden(self, noun_id: str) -> bool:
         return bool(self._one("SELECT 1 FROM hidden WHERE ns = ? AND subject = ?", (self.ns, noun_id)))
 
+    def forgotten(self) -> dict[str, int]:
+        return dict(self._rows("SELECT subject, seq FROM hidden WHERE ns = ?", (self.ns,)))
+
     def acts(self, subject: str) -> list[Action]:
         rows = self._rows(
             "SELECT entry, id, at, text FROM log WHERE ns = ? AND id = ? AND entry <> 'turn' ORDER BY pos",
