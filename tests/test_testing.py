@@ -7,12 +7,13 @@ import urllib.error
 import urllib.request
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from holdfast.errors import ModelUnavailable
-from holdfast.testing import FailingEmbedder, FixedClock, HashEmbedder, Reply, ScriptedChat
+from holdfast.testing import FailingEmbedder, FixedClock, HashEmbedder, Reply, ScriptedChat, temporary_memory
 
 
 def post(url: str, body: Mapping[str, object]) -> bytes:
@@ -83,3 +84,15 @@ def test_the_scripted_server_answers_with_a_status(script: list[Reply], path: st
         post(server.url + path, {})
     assert caught.value.code == status
     caught.value.close()
+
+
+def test_a_temporary_memory_is_a_real_one_that_leaves_nothing_behind() -> None:
+    clock = FixedClock(datetime(2026, 3, 1, tzinfo=UTC))
+    with temporary_memory("ana", clock=clock) as memory:
+        turn = memory.ingest("the lighthouse needs paint")
+        memory.flush()
+        assert turn.at == clock()
+        assert [hit.id for hit in memory.search("lighthouse")] == [turn.id]
+        store = Path(memory.status().store)
+        assert store.exists()
+    assert not store.parent.exists()

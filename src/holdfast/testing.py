@@ -1,16 +1,21 @@
-"""Doubles that ship with Holdfast: a clock that stands still, predictable embedders, and a scripted model server."""
+"""Doubles that ship with Holdfast: a clock that stands still, predictable embedders, a throw-away memory and a scripted
+model server.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import re
+import tempfile
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeAlias
 
@@ -18,10 +23,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.errors import ModelUnavailable
+from holdfast.memory import Memory
 from holdfast.models.embedder import Embedder, Profile, Thresholds
 from holdfast.models.unit import unit
+from holdfast.moments import Clock, utc_now
+from holdfast.settings import Settings
 
-__all__ = ["Delayed", "FailingEmbedder", "FixedClock", "HashEmbedder", "Reply", "ScriptedChat", "ScriptedRequest"]
+__all__ = [
+    "Delayed",
+    "FailingEmbedder",
+    "FixedClock",
+    "HashEmbedder",
+    "Reply",
+    "ScriptedChat",
+    "ScriptedRequest",
+    "temporary_memory",
+]
 
 
 class FixedClock:
@@ -36,6 +53,29 @@ class FixedClock:
     def advance(self, by: timedelta | float) -> None:
         """By a timedelta, or by seconds."""
         self.now += by if isinstance(by, timedelta) else timedelta(seconds=by)
+
+
+@contextmanager
+def temporary_memory(
+    namespace: str = "test",
+    *,
+    embedder: Embedder | str | None = None,
+    settings: Settings | None = None,
+    clock: Clock = utc_now,
+) -> Iterator[Memory]:
+    """A real memory in a folder that goes away with it; quick, because nothing waits for the disk.
+
+    Without an embedder of your own it uses HashEmbedder: the same words, the same vectors, on every machine.
+    """
+    settings = settings or Settings()
+    quick = replace(settings, store=replace(settings.store, durable=False))
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Memory(
+            Path(folder) / "memory.db", namespace, embedder=embedder or HashEmbedder(), settings=quick, clock=clock
+        ) as memory,
+    ):
+        yield memory
 
 
 class HashEmbedder:
