@@ -22,7 +22,6 @@ __all__ = [
     "Receipt",
     "Record",
     "Role",
-    "Scalar",
     "Session",
     "Stage",
     "Status",
@@ -30,7 +29,6 @@ __all__ = [
     "Why",
 ]
 
-Scalar = str | int | float | bool | None
 Metadata = Mapping[str, object]
 """JSON values only; checked at the door (log/messages.py)."""
 

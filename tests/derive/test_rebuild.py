@@ -13,7 +13,7 @@ from holdfast.moments import utc_now
 from holdfast.settings import IndexSettings
 from holdfast.store.protocol import BLOCK
 from holdfast.store.sqlite.engine import SqliteStore
-from holdfast.testing import HashEmbedder
+from holdfast.testing import FailingEmbedder, HashEmbedder
 from memories import EAGER, QUICK, CountingEmbedder, OpenMemory, answers, found, ingest_month, user
 
 
@@ -129,3 +129,16 @@ def test_turns_across_block_borders_are_found_by_words_and_meaning(tmp_path: Pat
             assert first.text == f"mooring m{number}"
             assert first.semantic > 0.99
         assert memory.search("mooring", limit=5).receipt.stages[1].count == count
+
+
+@pytest.mark.requirement("INV-3")
+def test_a_rebuild_embeds_no_remembered_record_again(open_memory: OpenMemory) -> None:
+    embedder = FailingEmbedder()
+    memory = open_memory(embedder=embedder)
+    memory.remember("The spare key is with Zofia")
+    memory.flush()
+    before = memory.search("spare key")[0].semantic
+    asked = embedder.calls
+    memory.rebuild()
+    assert embedder.calls == asked
+    assert memory.search("spare key")[0].semantic == before > 0

@@ -20,7 +20,7 @@ from holdfast.store.protocol import Changes, Move, Space
 from holdfast.store.sqlite.acts import apply_act, replay_acts
 from holdfast.store.sqlite.connection import Connections, FileLock
 from holdfast.store.sqlite.ends import Ends, last_seq, namespace_number, session_number
-from holdfast.store.sqlite.keys import NUMBER_MASK, SLOTS, place, vector_place
+from holdfast.store.sqlite.keys import NUMBER_MASK, SLOTS, number_of, place, vector_place
 from holdfast.store.sqlite.records import write_record
 from holdfast.store.sqlite.rows import TURN_COLUMNS, pack_metadata, read_turn
 from holdfast.store.sqlite.schema import SCHEMA
@@ -138,14 +138,21 @@ class SqliteStore:
     def clear_views(self, namespace: str) -> None:
         with self._connections.writing() as connection:
             ns = namespace_number(connection, namespace)
+            before = _record_texts(connection, ns)
             for table in _VIEWS:
                 connection.execute(f"DELETE FROM {table} WHERE ns = ?", (ns,))
             connection.execute("DELETE FROM cursors WHERE ns = ?", (ns,))
-            # A record's number may mean another one after the replay; its vector is made anew with it.
+            replay_acts(connection, ns)
+            # A number may mean another record now; only what says the same as before keeps its vector.
+            after = _record_texts(connection, ns)
+            kept = {num for num, text in after.items() if before.get(num) == text}
             for slot in range(SLOTS):
                 first = vector_place(ns, slot, Space.RECORD, 0)
-                connection.execute("DELETE FROM vectors WHERE pos BETWEEN ? AND ?", (first, first + NUMBER_MASK))
-            replay_acts(connection, ns)
+                stored = connection.execute(
+                    "SELECT pos FROM vectors WHERE pos BETWEEN ? AND ?", (first, first + NUMBER_MASK)
+                ).fetchall()
+                gone = [(pos,) for (pos,) in stored if isinstance(pos, int) and number_of(pos) not in kept]
+                connection.executemany("DELETE FROM vectors WHERE pos = ?", gone)
 
     # --- the file itself
 
@@ -214,6 +221,11 @@ def _write_changes(connection: apsw.Connection, ns: int, changes: Changes) -> No
             for subject, decision in changes.receipts
         ],
     )
+
+
+def _record_texts(connection: apsw.Connection, ns: int) -> dict[int, str]:
+    rows = connection.execute("SELECT pos, text FROM records WHERE ns = ?", (ns,)).fetchall()
+    return {number_of(pos): str(text) for pos, text in rows if isinstance(pos, int)}
 
 
 def _slot(connection: apsw.Connection, ns: int, fingerprint: str) -> int:
