@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,20 +16,19 @@ from holdfast.admit.claim import Candidate, Extractor, Proposal
 from holdfast.admit.echo import is_echo
 from holdfast.admit.extract import answers_question
 from holdfast.admit.floor import judge as judge_floor
-from holdfast.admit.merge import Add, Drop, Merge, Neighbour, Statement, Supersede, Verdict, explain
-from holdfast.admit.merge import decide as decide_merge
 from holdfast.admit.secrets import mask
 from holdfast.derive.crowd import nearest_earlier
 from holdfast.derive.ledger import Ledger
+from holdfast.derive.placing import Notes, Placing
 from holdfast.gate.salience import judge as judge_salience
 from holdfast.gate.scalar import score
 from holdfast.gate.verdict import decide as decide_gate
-from holdfast.model import Decision, Origin, Record, Role, Turn
+from holdfast.model import Origin, Role, Turn
 from holdfast.models.embedder import Embedder
 from holdfast.recall.cache import BlockCache
 from holdfast.recall.semantic import vectors_stage
 from holdfast.settings import Settings
-from holdfast.store.protocol import Changes, Merged, Move, NewRecord, Retired, Snapshot, Space, Store
+from holdfast.store.protocol import Changes, Move, Snapshot, Space, Store
 
 __all__ = ["ADMIT_STAGE", "Admission"]
 
@@ -106,7 +104,10 @@ class _Judge:
         self._thresholds = self._embedder.profile.thresholds
         self._changes = Changes(fingerprint=fingerprint)
         self._ledger = ledger
-        self._forgotten = view.forgotten()
+        self._notes = Notes(self._changes)
+        self._placing = Placing(
+            self._namespace, self._embedder, self._settings, ledger, self._changes, self._notes, view.forgotten()
+        )
 
     def judge(self, seqs: Sequence[int]) -> Changes:
         turns = self._view.turns(seqs)
@@ -127,30 +128,34 @@ class _Judge:
         known = self._ledger.nearest(vector, turn.seq, self._settings.gate.known_records, own=False)
         signals = score(turn.text, [cosine for _, cosine in known], crowd, self._settings.gate, self._thresholds)
         self._changes.signals.append((turn.seq, signals.as_dict()))
-        self._count(turn, "turns")
+        self._notes.count(turn, "turns")
         if turn.origin is not Origin.USER:
-            self._tell(turn.id, turn, "not promoted", f"its origin is {turn.origin.value}: not the user's own words")
+            self._notes.tell(
+                turn.id, turn, "not promoted", f"its origin is {turn.origin.value}: not the user's own words"
+            )
             return
         verdict = decide_gate(
             judge_salience(turn.text, self._settings.gate.salient_words), signals, self._settings.gate
         )
-        self._tell(turn.id, turn, "gated" if verdict.yields else "not promoted", verdict.reason, g=signals.g)
+        self._notes.tell(turn.id, turn, "gated" if verdict.yields else "not promoted", verdict.reason, g=signals.g)
         if not verdict.yields:
-            self._count(turn, "not salient" if verdict.reason.startswith("not salient") else "below the threshold")
+            self._notes.count(
+                turn, "not salient" if verdict.reason.startswith("not salient") else "below the threshold"
+            )
             return
         shown = self._settings.admit.turns_shown
         before = self._view.thread(turn.session, turn.index - 1 - shown, shown)
         candidates = self._extractor.extract(turn, before)
         if not candidates:
-            self._tell(turn.id, turn, "no record", "nothing in it is likely to help a conversation without it")
-            self._count(turn, "nothing durable")
+            self._notes.tell(turn.id, turn, "no record", "nothing in it is likely to help a conversation without it")
+            self._notes.count(turn, "nothing durable")
         self._admit(turn, candidates, before, signals.g)
 
     def _admit(self, turn: Turn, candidates: Sequence[Candidate], before: Sequence[Turn], g: float) -> None:
         heard = [one.text for one in before if one.role is not Role.USER]
         kept: list[Candidate] = []
         for number, candidate in enumerate(candidates):
-            self._count(turn, "candidates")
+            self._notes.count(turn, "candidates")
             refusal = judge_floor(candidate.text, answers_question=number == 0 and answers_question(before))
             if candidate.proposal is Proposal.SKIP:
                 self._refuse(turn, candidate, "skipped", "its extractor proposed nothing")
@@ -165,105 +170,8 @@ class _Judge:
         if kept:
             vectors = self._embedder.embed([candidate.text for candidate in kept])
             for number, (candidate, vector) in enumerate(zip(kept, vectors, strict=True)):
-                self._place(turn, candidate, vector, number, g)
-
-    def _place(self, turn: Turn, candidate: Candidate, vector: NDArray[np.float32], number: int, g: float) -> None:
-        near = self._ledger.nearest(vector, turn.seq, self._settings.admit.neighbours, own=True)
-        neighbours = [
-            Neighbour(
-                one.id, one.text, cosine, one.kind, one.provenance, one.confidence, one.evidence_count, one.at,
-                one.turn_ids,
-            )
-            for one, cosine in near
-            if cosine >= self._settings.admit.neighbour_cosine
-        ]  # fmt: skip
-        statement = Statement(
-            candidate.text, candidate.kind, candidate.provenance, candidate.confidence, turn.at, candidate.turn_ids,
-            supersedes=candidate.supersedes,
-        )  # fmt: skip
-        verdict = decide_merge(statement, neighbours, self._thresholds)
-        record_id = self._carry_out(turn, candidate, vector, number, g, verdict)
-        self._tell(turn.id, turn, _WORDS[type(verdict)], f"{candidate.text!r} {explain(verdict)}", record=record_id)
-        self._count(turn, _WORDS[type(verdict)])
-
-    def _carry_out(
-        self, turn: Turn, candidate: Candidate, vector: NDArray[np.float32], number: int, g: float, verdict: Verdict
-    ) -> str:
-        match verdict:
-            case Drop():
-                return verdict.known_as
-            case Merge():
-                old = self._ledger.get(verdict.into)
-                record = replace(
-                    old, text=verdict.text, provenance=verdict.provenance, confidence=verdict.confidence,
-                    evidence_count=verdict.evidence_count,
-                )  # fmt: skip
-                changed = vector if record.text != old.text else None
-                self._ledger.change(record, changed)
-                blob = None if changed is None else _bytes(vector)
-                self._changes.records.append(Merged(record, (turn.seq,), blob))
-                return record.id
-            case Add() | Supersede():
-                record = self._new_record(turn, candidate, number, g)
-                self._ledger.add(record, turn.seq, vector)
-                if record.id in self._forgotten:  # a rebuild: the log forgets it further on
-                    self._ledger.end(record.id, self._forgotten[record.id])
-                self._changes.records.append(NewRecord(record, turn.seq, (turn.seq,), _bytes(vector)))
-                for old_id in verdict.old if isinstance(verdict, Supersede) else ():
-                    self._ledger.end(old_id, turn.seq)
-                    self._changes.records.append(Retired(old_id, record.id, turn.at, turn.seq))
-                    self._tell(
-                        old_id, turn, "superseded", f"by {record.id}, said on {turn.at:%d %B %Y}: {record.text!r}"
-                    )
-                self._tell(record.id, turn, "recorded", f"from {turn.id}: {explain(verdict)}")
-                return record.id
-
-    def _new_record(self, turn: Turn, candidate: Candidate, number: int, g: float) -> Record:
-        metadata: dict[str, object] = {
-            "extractor": candidate.extractor,
-            "criterion": candidate.criterion,
-            "durability": round(candidate.durability, 4),
-            "g": round(g, 4),
-            **candidate.notes,
-        }
-        if candidate.when is not None:
-            metadata["when"] = {
-                "phrase": candidate.when.phrase,
-                "start": candidate.when.start.isoformat(),
-                "end": candidate.when.end.isoformat(),
-            }
-        return Record(
-            id=_record_id(turn.id, number, candidate.text),
-            namespace=self._namespace,
-            kind=candidate.kind,
-            text=candidate.text,
-            provenance=candidate.provenance,
-            confidence=candidate.confidence,
-            evidence_count=1,
-            at=turn.at,
-            valid_from=turn.at,
-            turn_ids=candidate.turn_ids,
-            metadata=metadata,
-        )
+                self._placing.place(turn, candidate, vector, number, g)
 
     def _refuse(self, turn: Turn, candidate: Candidate, reason: str, why: str) -> None:
-        self._tell(turn.id, turn, f"refused: {reason}", f"{mask(candidate.text).text!r}: {why}")
-        self._count(turn, f"refused: {reason}")
-
-    def _tell(self, subject: str, turn: Turn, what: str, reason: str, **details: object) -> None:
-        self._changes.receipts.append((subject, Decision(what, reason, turn.recorded_at, details)))
-
-    def _count(self, turn: Turn, name: str) -> None:
-        self._changes.counters[turn.recorded_at.date().isoformat(), name] += 1
-
-
-_WORDS = {Add: "added", Merge: "merged", Supersede: "superseded", Drop: "dropped"}
-
-
-def _record_id(turn_id: str, number: int, text: str) -> str:
-    """The same for the same turn and text, so that a rebuild gives records their old ids."""
-    return f"r-{blake2b(f'{turn_id} {number} {text}'.encode(), digest_size=10).hexdigest()}"
-
-
-def _bytes(vector: NDArray[np.float32]) -> bytes:
-    return np.ascontiguousarray(vector, "<f4").tobytes()
+        self._notes.tell(turn.id, turn, f"refused: {reason}", f"{mask(candidate.text).text!r}: {why}")
+        self._notes.count(turn, f"refused: {reason}")

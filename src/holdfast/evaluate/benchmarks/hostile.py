@@ -6,7 +6,6 @@ as a key, as metadata) and is read back by thread, recent and search, and once m
 
 from __future__ import annotations
 
-import gzip
 import json
 import tempfile
 import time
@@ -16,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from holdfast.errors import InputError
+from holdfast.evaluate.files import read_text
 from holdfast.memory import Memory
 from holdfast.model import Turn
 from holdfast.version import __version__
@@ -131,11 +131,7 @@ def run(
 
 def read_texts(path: Path) -> list[str]:
     """Every text in a JSON file: of a list, of lists in an object, or one a line."""
-    try:
-        packed = path.read_bytes()
-        content = (gzip.decompress(packed) if path.suffix == ".gz" else packed).decode()
-    except (OSError, EOFError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read the texts of {path}: {error}") from error
+    content = read_text(path)
     try:
         values = [json.loads(content)]
     except json.JSONDecodeError:
