@@ -72,6 +72,10 @@ class IndexSettings:
     """Vectors that may wait outside a quantised segment."""
     batch: int = 2000
     """Turns a transaction of derived work."""
+    passage_words: int = 60
+    """A long turn is cut into passages of about so many words, at the ends of sentences (DESIGN: about 60)."""
+    passages_from: int = 90
+    """… if it has more words than this: one passage and a half."""
     max_chars: int = 1_000_000
     """Words beyond this are kept and shown, but not indexed: a 10 MB paste must not cost minutes."""
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from holdfast.recall.blocks import pack_documents, pack_posting
 from holdfast.recall.pool import words_stage
-from holdfast.recall.words import term_counts
+from holdfast.recall.words import speaker_terms, term_counts
 from holdfast.settings import IndexSettings
 from holdfast.store.protocol import BLOCK, Changes, Document, Move, Space, Store
 
@@ -42,6 +42,8 @@ def index_changes(space: Space, documents: Sequence[Document], max_chars: int) -
         of_block = postings[block]
         for term, count in counts.items():
             of_block[term] += pack_posting(offset, count)
+        for term in speaker_terms(document.speaker) if document.speaker else ():
+            of_block[term] += pack_posting(offset, 1)
     return Changes(
         # In the order of the key, so that neighbouring pages are written once.
         postings=[

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from holdfast.derive.passages import cut_turns
 from holdfast.derive.vectors import embed_documents
 from holdfast.derive.words import index_words
 from holdfast.errors import Closed, FlushTimeout, HoldfastError, ModelError, ModelUnavailable
@@ -20,7 +21,7 @@ from holdfast.models.embedder import Embedder
 from holdfast.recall.pool import words_stage
 from holdfast.recall.semantic import vectors_stage
 from holdfast.settings import IndexSettings
-from holdfast.store.protocol import Space, Store
+from holdfast.store.protocol import PASSAGES_STAGE, Space, Store
 
 if TYPE_CHECKING:
     from holdfast.derive.admission import Admission
@@ -126,7 +127,7 @@ class Worker:
         with self._store.claim(self._namespace) as mine:
             if not mine:
                 return self._wait_for_other()
-            done = 0
+            done = cut_turns(self._store, self._namespace, self._settings)
             for space in Space:
                 done += index_words(self._store, self._namespace, space, self._settings)
             if self._embedder is not None:
@@ -149,13 +150,16 @@ class Worker:
         """How many lines of the log the views have yet to read; a tail that may wait outside the word index is none."""
         left = 0
         with self._store.snapshot(self._namespace) as view:
+            done = view.cursor(PASSAGES_STAGE)
+            if view.documents(Space.TURN, done, 1):  # the log may end in acts, which have nothing to derive from
+                left = view.end() - done
             for space in Space:
                 done = view.cursor(words_stage(space))
                 if len(view.documents(space, done, self._settings.tail)) >= self._settings.tail:
                     left = max(left, view.end(space) - done)
                 if self._embedder is not None:
                     done = view.cursor(vectors_stage(space, self._embedder.profile.fingerprint))
-                    if view.documents(space, done, 1):  # the log may end in acts, which have nothing to embed
+                    if view.documents(space, done, 1):
                         left = max(left, view.end(space) - done)
             if self._admission is not None:
                 left = max(left, self._admission.behind(view))

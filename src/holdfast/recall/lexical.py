@@ -50,10 +50,9 @@ def _find(view: Snapshot, pool: Pool, terms: Sequence[str]) -> list[Found]:
     found: list[Found] = []
     for term in terms:
         nums, counts = read_postings(stored[term]) if stored[term] else (np.empty(0, np.int64), np.empty(0, np.float32))
-        late = [(one.num, one.counts[term]) for one in pool.waiting if term in one.counts]
+        late = [(one.num, count) for one in pool.waiting if (count := one.count(term))]
         if late:
             nums = np.concatenate([nums, np.array([num for num, _ in late], np.int64)])
-            # The index keeps counts up to 255; read the same way here, so that indexing changes no score.
-            counts = np.concatenate([counts, np.array([min(count, 255) for _, count in late], np.float32)])
+            counts = np.concatenate([counts, np.array([count for _, count in late], np.float32)])
         found.append((nums, counts))
     return found

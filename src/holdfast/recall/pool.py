@@ -6,8 +6,8 @@ Columns are laid out by document number, so that words, vectors and filters meet
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from holdfast.recall.blocks import read_documents
 from holdfast.recall.cache import BlockCache
-from holdfast.recall.words import term_counts
+from holdfast.recall.words import speaker_terms, term_counts
 from holdfast.store.protocol import BLOCK, BlockRef, Document, Snapshot, Space
 
 __all__ = ["Pool", "Waiting", "read_pool", "words_stage"]
@@ -34,6 +34,11 @@ class Waiting:
 
     num: int
     counts: Counter[str]
+    speaker: tuple[str, ...] = ()
+
+    def count(self, term: str) -> int:
+        # The index keeps counts up to 255; read the same way here, so that indexing changes no score.
+        return min(self.counts[term], 255) or int(term in self.speaker)
 
 
 @dataclass(frozen=True)
@@ -44,20 +49,27 @@ class Pool:
     exists: NDArray[np.bool_]
     length: NDArray[np.float32]
     session: NDArray[np.uint32]
+    index: NDArray[np.uint32]
+    """Place in the session; of a passage, the number of its turn."""
     sort: NDArray[np.uint8]
     at: NDArray[np.int64]
-    count: int
+    before: NDArray[np.int64]
+    """The document before it in its session, itself where there is none."""
+    after: NDArray[np.int64]
+    """The document after it in its session, itself where there is none."""
+    count: int = 0
     """How many exist."""
-    total_length: float
+    total_length: float = 0.0
     waiting: Sequence[Waiting] = ()
+    last: Mapping[int, int] = field(default_factory=dict)
+    """By session its last document."""
 
     @property
     def size(self) -> int:
         return len(self.exists)
 
-    @property
-    def nbytes(self) -> int:
-        return sum(column.nbytes for column in (self.exists, self.length, self.session, self.sort, self.at))
+
+_COLUMNS = ("exists", "length", "session", "index", "sort", "at", "before", "after")
 
 
 def read_pool(view: Snapshot, namespace: str, space: Space, cache: BlockCache, max_chars: int) -> Pool:
@@ -70,6 +82,7 @@ def read_pool(view: Snapshot, namespace: str, space: Space, cache: BlockCache, m
         Waiting(
             document.num,
             cache.get((namespace, space, "waiting", document.num), None, partial(_count, document.text[:max_chars])),
+            tuple(speaker_terms(document.speaker)) if document.speaker else (),
         )
         for document in documents
     ]
@@ -89,27 +102,40 @@ def _assemble(view: Snapshot, space: Space, refs: Sequence[BlockRef]) -> tuple[P
     pool = _empty(space, int(nums[-1].max()) + 1 if nums else 0)
     for places, block in zip(nums, blocks, strict=True):
         pool.exists[places] = True
-        pool.length[places] = block["length"]
-        pool.session[places] = block["session"]
-        pool.sort[places] = block["sort"]
-        pool.at[places] = block["at"]
-    return _counted(pool), pool.nbytes
+        for column in ("length", "session", "index", "sort", "at"):
+            getattr(pool, column)[places] = block[column]
+    return _counted(_in_line(pool)), sum(getattr(pool, column).nbytes for column in _COLUMNS)
+
+
+def _in_line(pool: Pool) -> Pool:
+    """Who stands before and after whom: inside a session the log's order is the conversation's."""
+    places = np.flatnonzero(pool.exists)
+    order = places[np.argsort(pool.session[places], kind="stable")]
+    sessions = pool.session[order]
+    follows = np.flatnonzero(sessions[1:] == sessions[:-1])
+    pool.before[order[follows + 1]] = order[follows]
+    pool.after[order[follows]] = order[follows + 1]
+    ends = np.flatnonzero(np.append(sessions[1:] != sessions[:-1], True)) if len(order) else order
+    return replace(pool, last={int(sessions[end]): int(order[end]) for end in ends})
 
 
 def _extend(indexed: Pool, documents: Sequence[Document], waiting: Sequence[Waiting]) -> Pool:
     pool = _empty(indexed.space, documents[-1].num + 1)
-    known = indexed.size
-    pool.exists[:known] = indexed.exists
-    pool.length[:known] = indexed.length
-    pool.session[:known] = indexed.session
-    pool.sort[:known] = indexed.sort
-    pool.at[:known] = indexed.at
+    for column in _COLUMNS:
+        getattr(pool, column)[: indexed.size] = getattr(indexed, column)
+    last: dict[int, int] = {}
     for document, one in zip(documents, waiting, strict=True):
-        pool.exists[document.num] = True
-        pool.length[document.num] = one.counts.total()
-        pool.session[document.num] = document.session
-        pool.sort[document.num] = document.sort
-        pool.at[document.num] = document.at
+        at = document.num
+        pool.exists[at] = True
+        pool.length[at] = one.counts.total()
+        pool.session[at] = document.session
+        pool.index[at] = document.index
+        pool.sort[at] = document.sort
+        pool.at[at] = document.at
+        former = last.get(document.session, indexed.last.get(document.session))
+        if former is not None:
+            pool.before[at], pool.after[former] = former, at
+        last[document.session] = at
     return _counted(pool, waiting)
 
 
@@ -119,21 +145,17 @@ def _empty(space: Space, size: int) -> Pool:
         exists=np.zeros(size, np.bool_),
         length=np.zeros(size, np.float32),
         session=np.zeros(size, np.uint32),
+        index=np.zeros(size, np.uint32),
         sort=np.zeros(size, np.uint8),
         at=np.zeros(size, np.int64),
-        count=0,
-        total_length=0.0,
+        before=np.arange(size),
+        after=np.arange(size),
     )
 
 
 def _counted(pool: Pool, waiting: Sequence[Waiting] = ()) -> Pool:
-    return Pool(
-        pool.space,
-        pool.exists,
-        pool.length,
-        pool.session,
-        pool.sort,
-        pool.at,
+    return replace(
+        pool,
         count=int(np.count_nonzero(pool.exists)),
         total_length=float(pool.length.sum(dtype=np.float64)),
         waiting=waiting,

@@ -14,7 +14,7 @@ from collections import Counter
 
 import Stemmer
 
-__all__ = ["FUNCTION_WORDS", "MAX_TERM", "fold", "query_terms", "script_of", "term_counts", "terms"]
+__all__ = ["FUNCTION_WORDS", "MAX_TERM", "fold", "query_terms", "script_of", "speaker_terms", "term_counts", "terms"]
 
 MAX_TERM = 64
 """Longer words are cut: two hashes that share 64 characters are the same hash."""
@@ -106,6 +106,11 @@ def query_terms(question: str, most: int) -> list[str]:
 
 def term_counts(text: str) -> Counter[str]:
     return Counter(terms(text))
+
+
+def speaker_terms(name: str) -> list[str]:
+    """What a speaker's name is found by: no word of a text begins with this sign."""
+    return [f"@{term}"[:MAX_TERM] for term in dict.fromkeys(terms(name))]
 
 
 def fold(text: str) -> str:

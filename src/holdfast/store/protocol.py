@@ -20,6 +20,7 @@ from holdfast.model import Action, Decision, Kind, NewTurn, Record, Turn
 
 __all__ = [
     "BLOCK",
+    "PASSAGES_STAGE",
     "BlockRef",
     "Changes",
     "Counts",
@@ -27,6 +28,7 @@ __all__ = [
     "Merged",
     "Move",
     "NewRecord",
+    "Passage",
     "Retired",
     "Snapshot",
     "Space",
@@ -37,27 +39,35 @@ __all__ = [
 BLOCK = 4096
 """Documents a block: small enough to rewrite, large enough that 100k documents are 25 reads."""
 
+PASSAGES_STAGE = "passages"
+"""The cursor of cutting long turns. It stays when views are dropped, as the passages do."""
+
 
 class Space(IntEnum):
-    """Two kinds of documents are searched, each numbered on its own inside a namespace."""
+    """Three kinds of documents are searched, each numbered on its own inside a namespace."""
 
     TURN = 0
     """Numbered by place in the log."""
     RECORD = 1
     """Numbered in the order they were made."""
+    PASSAGE = 2
+    """Parts of long turns, in the order of their turns. They are never shown: they find their turn."""
 
 
 @dataclass(frozen=True)
 class Document:
-    """What the indexes need to know of a turn or record."""
+    """What the indexes need to know of a turn, record or passage."""
 
     num: int
     text: str
     at: int
     session: int
     index: int
+    """Its place in the session (turns), or the number of its turn (passages)."""
     sort: int
     """Its role (turns) or kind (records), as a small number: see recall/blocks.py."""
+    speaker: str = ""
+    """Who said it, where the host names its speakers (metadata "speaker", or "name" as chat messages have it)."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +85,16 @@ class Move:
     stage: str
     after: int
     upto: int
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A part of a long turn: characters `start` to `stop` of its text."""
+
+    num: int
+    turn: int
+    start: int
+    stop: int
 
 
 @dataclass(frozen=True)
@@ -116,6 +136,7 @@ class Changes:
     """(space, term, block, bytes to append)"""
     documents: list[tuple[Space, int, bytes]] = field(default_factory=list)
     """(space, block, bytes to append)"""
+    passages: list[Passage] = field(default_factory=list)
     fingerprint: str = ""
     vectors: list[tuple[Space, int, bytes]] = field(default_factory=list)
     """(space, document, float32 vector)"""
@@ -250,7 +271,9 @@ class Store(Protocol):
         ...
 
     def clear_views(self, namespace: str) -> None:
-        """Drop every view of the namespace and replay the operator's acts; turns and vectors stay (INV-3)."""
+        """Drop every view of the namespace and replay the operator's acts; turns, vectors and the cuts of long turns
+        that vectors belong to stay (INV-3).
+        """
         ...
 
     def check(self) -> list[str]:

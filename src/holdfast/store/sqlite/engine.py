@@ -16,7 +16,7 @@ from holdfast.model import Action, NewTurn, Turn
 from holdfast.moments import to_micros
 from holdfast.settings import StoreSettings
 from holdfast.store.codes import role_number
-from holdfast.store.protocol import Changes, Move, Space
+from holdfast.store.protocol import PASSAGES_STAGE, Changes, Move, Space
 from holdfast.store.sqlite.acts import apply_act, replay_acts
 from holdfast.store.sqlite.connection import Connections, FileLock
 from holdfast.store.sqlite.ends import Ends, last_seq, namespace_number, session_number
@@ -141,7 +141,7 @@ class SqliteStore:
             before = _record_texts(connection, ns)
             for table in _VIEWS:
                 connection.execute(f"DELETE FROM {table} WHERE ns = ?", (ns,))
-            connection.execute("DELETE FROM cursors WHERE ns = ?", (ns,))
+            connection.execute("DELETE FROM cursors WHERE ns = ? AND stage <> ?", (ns, PASSAGES_STAGE))
             replay_acts(connection, ns)
             # A number may mean another record now; only what says the same as before keeps its vector.
             after = _record_texts(connection, ns)
@@ -185,6 +185,10 @@ def _write_changes(connection: apsw.Connection, ns: int, changes: Changes) -> No
         """INSERT INTO documents VALUES (?, ?, ?, random(), ?)
            ON CONFLICT DO UPDATE SET version = excluded.version, data = CAST(data || excluded.data AS BLOB)""",
         [(ns, *row) for row in changes.documents],
+    )
+    connection.executemany(
+        "INSERT INTO passages VALUES (?, ?, ?, ?)",
+        [(place(ns, one.num), one.turn, one.start, one.stop) for one in changes.passages],
     )
     slot = _slot(connection, ns, changes.fingerprint) if changes.fingerprint else 0
     connection.executemany(
@@ -241,7 +245,7 @@ def _slot(connection: apsw.Connection, ns: int, fingerprint: str) -> int:
         return len(known)
     old = next(iter(known))
     first = vector_place(ns, 0, Space.TURN, 0)
-    last = vector_place(ns, 0, Space.RECORD, NUMBER_MASK)
+    last = vector_place(ns, 1, Space.TURN, 0) - 1
     connection.execute("DELETE FROM vectors WHERE pos BETWEEN ? AND ?", (first, last))
     connection.execute("DELETE FROM segments WHERE ns = ? AND slot = 0", (ns,))
     connection.execute("DELETE FROM cursors WHERE ns = ? AND substr(stage, -length(?2) - 1) = ':' || ?2", (ns, old))

@@ -6,9 +6,10 @@ from holdfast.store.protocol import Space
 
 __all__ = ["NS_SHIFT", "NUMBER_MASK", "SLOTS", "number_of", "place", "vector_place"]
 
-# 63 bits: 4 million namespaces of 68 billion entries each, and for vectors 16 models and 2 spaces between.
-_NUM_BITS = 36
-_SPACE_BITS = 1
+# 63 bits: 4 million namespaces of 34 billion entries each, and for vectors 16 models and 3 spaces between.
+_NUM_BITS = 35
+_SPACE_BITS = 2
+_SPACE_CODE = {Space.TURN: 0, Space.PASSAGE: 1, Space.RECORD: 2}  # records lay here before there were passages
 _SLOT_BITS = 4
 NS_SHIFT = _NUM_BITS + _SPACE_BITS + _SLOT_BITS
 NUMBER_MASK = (1 << _NUM_BITS) - 1
@@ -22,7 +23,7 @@ def place(ns: int, num: int) -> int:
 
 def vector_place(ns: int, slot: int, space: Space, num: int) -> int:
     assert 0 <= num <= NUMBER_MASK and 0 <= slot < SLOTS, "a number outside its namespace would be another's row"
-    return (ns << NS_SHIFT) | (slot << (_NUM_BITS + _SPACE_BITS)) | (space << _NUM_BITS) | num
+    return (ns << NS_SHIFT) | (slot << (_NUM_BITS + _SPACE_BITS)) | (_SPACE_CODE[space] << _NUM_BITS) | num
 
 
 def number_of(pos: int) -> int:

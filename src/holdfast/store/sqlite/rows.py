@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 
-from holdfast.model import Metadata, Origin, Provenance, Record, Turn
+from holdfast.model import SIGNALS, Metadata, Origin, Provenance, Record, Turn
 from holdfast.moments import from_micros
 from holdfast.store.codes import KINDS, ROLES
 from holdfast.store.sqlite.keys import number_of
@@ -13,14 +13,14 @@ from holdfast.store.sqlite.keys import number_of
 __all__ = ["RECORD_COLUMNS", "TURN_COLUMNS", "pack_metadata", "read_record", "read_turn", "unpack_metadata"]
 
 TURN_COLUMNS = """log.pos, log.id, sessions.name, log.idx, log.role, log.origin, log.text, log.at, log.recorded_at,
-    log.stability, log.key, log.metadata"""
+    log.stability, log.key, log.metadata, signals.data"""
 RECORD_COLUMNS = """records.pos, records.id, records.kind, records.text, records.provenance, records.confidence,
     records.evidence_count, records.at, records.valid_from, records.valid_to, records.superseded_by,
     records.retrieval_count, records.last_retrieved_at, records.metadata"""
 
 
 def read_turn(namespace: str, row: tuple[object, ...]) -> Turn:
-    pos, turn_id, session, index, role, origin, text, at, recorded_at, stability, key, metadata = row
+    pos, turn_id, session, index, role, origin, text, at, recorded_at, stability, key, metadata, signals = row
     return Turn(
         id=str(turn_id),
         namespace=namespace,
@@ -35,6 +35,7 @@ def read_turn(namespace: str, row: tuple[object, ...]) -> Turn:
         seq=number_of(_int(pos)),
         key=None if key is None else str(key),
         metadata=unpack_metadata(metadata),
+        signals=_signals(signals),
     )
 
 
@@ -70,6 +71,12 @@ def unpack_metadata(packed: object) -> Mapping[str, object]:
     unpacked = json.loads(str(packed))
     assert isinstance(unpacked, dict)
     return unpacked
+
+
+def _signals(packed: object) -> Mapping[str, float]:
+    """All twelve, 0 where absent (GATE-11)."""
+    stored = {} if packed is None else json.loads(str(packed))
+    return {name: stored.get(name, 0.0) for name in SIGNALS}
 
 
 def _int(value: object) -> int:

@@ -182,7 +182,21 @@ CREATE TABLE counters (
 ) WITHOUT ROWID;
 """
 
-MIGRATIONS: tuple[str, ...] = (_SPINE, _ADMISSION)
+_PASSAGES = """
+-- Where long turns are cut into passages. Vectors belong to these numbers, so a rebuild keeps them.
+CREATE TABLE passages (
+    pos INTEGER PRIMARY KEY,          -- namespace and number
+    turn INTEGER NOT NULL,            -- place of its turn in the log
+    start INTEGER NOT NULL,           -- characters of the turn's text
+    stop INTEGER NOT NULL
+);
+-- Speakers are in the word index from now on: what is there is indexed again.
+DELETE FROM postings;
+DELETE FROM documents;
+DELETE FROM cursors WHERE stage LIKE 'words:%';
+"""
+
+MIGRATIONS: tuple[str, ...] = (_SPINE, _ADMISSION, _PASSAGES)
 """Migration n takes a store from schema n to n + 1. Never change one that has shipped: add the next."""
 
 SCHEMA = len(MIGRATIONS)

@@ -46,7 +46,7 @@ class SqliteSnapshot:
     def end(self, space: Space = Space.TURN) -> int:
         if self.ns == _NO_NAMESPACE:
             return 0
-        table = "log" if space is Space.TURN else "records"
+        table = {Space.TURN: "log", Space.RECORD: "records", Space.PASSAGE: "passages"}[space]
         last = self._one(
             f"SELECT max(pos) FROM {table} WHERE pos BETWEEN ? AND ?", (place(self.ns, 0), place(self.ns + 1, 0) - 1)
         )
@@ -73,15 +73,30 @@ class SqliteSnapshot:
         if self.ns == _NO_NAMESPACE:
             return []
         span = (place(self.ns, after), place(self.ns + 1, 0) - 1, limit)
+        if space is Space.PASSAGE:
+            return self._passages(span)
         if space is Space.TURN:
-            sql = """SELECT pos, text, at, session, idx, role FROM log
+            sql = """SELECT pos, text, at, session, idx, role, metadata FROM log
                      WHERE pos > ? AND pos <= ? AND entry = 'turn' ORDER BY pos LIMIT ?"""
         else:
-            sql = "SELECT pos, text, at, 0, 0, kind FROM records WHERE pos > ? AND pos <= ? ORDER BY pos LIMIT ?"
+            sql = "SELECT pos, text, at, 0, 0, kind, '' FROM records WHERE pos > ? AND pos <= ? ORDER BY pos LIMIT ?"
         return [
-            Document(number_of(pos), text, at, session, index, sort)
-            for pos, text, at, session, index, sort in self._rows(sql, span)
+            Document(number_of(pos), text, at, session, index, sort, _speaker(metadata))
+            for pos, text, at, session, index, sort, metadata in self._rows(sql, span)
         ]
+
+    def _passages(self, span: tuple[int, int, int]) -> list[Document]:
+        sql = "SELECT pos, turn, start, stop FROM passages WHERE pos > ? AND pos <= ? ORDER BY pos LIMIT ?"
+        cuts = list(self._rows(sql, span))
+        turns: dict[int, tuple[str, int, int, int]] = {}
+        for turn in dict.fromkeys(turn for _, turn, _, _ in cuts):  # a turn is read once, however long it is
+            sql = "SELECT text, at, session, role FROM log WHERE pos = ?"
+            turns[turn] = next(self._rows(sql, (place(self.ns, turn),)))
+        found = []
+        for pos, turn, start, stop in cuts:
+            text, at, session, role = turns[turn]
+            found.append(Document(number_of(pos), text[start:stop], at, session, turn, role))
+        return found
 
     # --- sessions and turns
 
@@ -361,3 +376,12 @@ class SqliteSnapshot:
         data = self._one(sql, values)
         assert isinstance(data, bytes)
         return data
+
+
+def _speaker(metadata: str | None) -> str:
+    """The name the host gave the speaker; most turns have no metadata, and it is not read."""
+    if not metadata or ('"speaker"' not in metadata and '"name"' not in metadata):
+        return ""
+    given = unpack_metadata(metadata)
+    name = given.get("speaker") or given.get("name")
+    return name if isinstance(name, str) else ""
