@@ -63,6 +63,10 @@ async def test_every_verb_answers_as_its_twin_does(tmp_path: Path) -> None:
             assert await later.recent(kind="record") == sync.recent(kind="record") == [record]
             assert await later.thread("t") == sync.thread("t")
             assert await later.why(turn.id) == sync.why(turn.id)
+            assert await later.history(record.id) == sync.history(record.id)
+            assert await later.stats("7 days ago") == sync.stats("7 days ago")
+            assert await later.calibrate([(0.2, False), (0.4, True)]) == sync.calibrate()
+            assert await later.tune_similarity([0.8], 3) == sync.tune_similarity([0.8], 3)
             assert replace(await later.status(), size_bytes=0) == replace(sync.status(), size_bytes=0)
             assert await later.check() == sync.check() == []
         await later.rebuild()

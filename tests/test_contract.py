@@ -84,6 +84,13 @@ def test_every_verb_prints_what_its_schema_says(
         run("forget", "forget", str(noun))
         run("forget", "forget", str(noun), "--undo")
         run("why", "why", str(noun))
+        run("history", "history", str(noun))
+    run("stats", "stats")
+    labels = tmp_path / "labels.jsonl"
+    labels.write_text('{"g": 0.4, "useful": true}\n')
+    run("calibrate", "calibrate")
+    run("calibrate", "calibrate", "--labels", str(labels))
+    run("tune-similarity", "tune", "similarity")
     run("status", "status", "--check")
     run("status", "status")
     run("store-rebuild", "store", "rebuild")

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from types import TracebackType
 from typing import Literal, ParamSpec, Self, TypeVar, overload
 
 from anyio import to_thread
 
+from holdfast.gate.labels import Label
+from holdfast.insight import Calibration, History, Pair, Stats, Tuning
 from holdfast.memory import DEFAULT_SESSION, Memory, Progress
 from holdfast.model import Decision, Exchange, Hits, Metadata, Record, Session, Status, Turn, Why
 from holdfast.models.embedder import Embedder
@@ -128,6 +130,25 @@ class AsyncMemory:
 
     async def why(self, noun_id: str) -> Why:
         return await _in_thread(self._memory.why, noun_id)
+
+    async def history(self, noun_id: str) -> History:
+        return await _in_thread(self._memory.history, noun_id)
+
+    async def stats(self, since: Moment | None = None) -> Stats:
+        return await _in_thread(self._memory.stats, since)
+
+    async def calibrate(
+        self, labels: Iterable[Mapping[str, object] | tuple[str | float, bool] | Label] | None = None
+    ) -> Calibration:
+        return await _in_thread(self._memory.calibrate, labels)
+
+    async def tune_similarity(
+        self,
+        thresholds: Sequence[float] | None = None,
+        sample: int = 20,
+        judged: Iterable[Mapping[str, object] | Pair] | None = None,
+    ) -> Tuning:
+        return await _in_thread(self._memory.tune_similarity, thresholds, sample, judged)
 
     async def status(self) -> Status:
         return await _in_thread(self._memory.status)

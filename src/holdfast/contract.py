@@ -13,7 +13,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -31,9 +31,19 @@ from holdfast.answers import (
     ThreadAnswer,
 )
 from holdfast.errors import NotFound
+from holdfast.evaluate.admission_figures import (
+    FactsFigures,
+    GateFigures,
+    HalumemFigures,
+    MergeFigures,
+    admission_examples,
+)
 from holdfast.evaluate.benchmarks import hostile
+from holdfast.evaluate.figures import LongMemEvalFigures, RetrievalFigures, retrieval_examples
+from holdfast.insight import Calibration, History, Stats, Tuning
 from holdfast.memory import Memory
 from holdfast.model import Decision, Record, Why
+from holdfast.settings import AdmitSettings, Settings
 from holdfast.testing import FixedClock, HashEmbedder
 from holdfast.wire import plain
 
@@ -99,11 +109,22 @@ SHAPES: Mapping[str, object] = {
     "remember": Record,
     "forget": Decision,
     "why": Why,
+    "history": History,
+    "stats": Stats,
+    "calibrate": Calibration,
+    "tune-similarity": Tuning,
     "status": StatusAnswer,
     "store-rebuild": RebuildAnswer,
     "error": ErrorAnswer,
     "bench-speed": SpeedFigures,
     "bench-hostile": HostileFigures,
+    "bench-gate": GateFigures,
+    "bench-halumem": HalumemFigures,
+    "bench-facts": FactsFigures,
+    "bench-merge": MergeFigures,
+    "bench-locomo": RetrievalFigures,
+    "bench-longmemeval": LongMemEvalFigures,
+    "bench-beam": RetrievalFigures,
 }
 _BENCHES = "bench-"
 """Benches may write more figures than are pinned; a verb prints exactly its fields."""
@@ -140,9 +161,15 @@ def examples() -> dict[str, object]:
     with tempfile.TemporaryDirectory() as folder:
         with Memory(Path(folder) / "memory.db", "ana", embedder=HashEmbedder(), clock=clock) as memory:
             made = _run_verbs(memory)
+        admitting = replace(Settings(), admit=AdmitSettings(enabled=True))
+        with Memory(
+            Path(folder) / "shop.db", "ana", embedder=HashEmbedder(), clock=clock, settings=admitting
+        ) as memory:
+            made |= _run_insight(memory)
         texts = Path(folder) / "texts.json"
         texts.write_text(json.dumps(["'; DROP TABLE turns; --", "a\x00b"]))
         made |= {"bench-hostile": hostile.run([texts]), "bench-speed": _SPEED}
+        made |= retrieval_examples() | admission_examples()
         return _settled({name: plain(answer) for name, answer in made.items()}, folder)
 
 
@@ -174,6 +201,21 @@ def _run_verbs(memory: Memory) -> dict[str, object]:
     }
 
 
+def _run_insight(memory: Memory) -> dict[str, object]:
+    """What a memory that makes records of turns says about itself."""
+    old = memory.ingest("The API of our shop runs on port 8080.", session="s1", at="2026-05-02T18:00:00Z")
+    memory.ingest("The API of our shop runs on port 9090.", session="s1", at="2026-05-03T18:00:00Z")
+    memory.ingest("Our shop's API runs on port 9090.", session="s1", at="2026-05-03T19:00:00Z")
+    memory.flush()
+    (made,) = memory.history(old.id).versions
+    return {
+        "history": memory.history(made.record.id),
+        "stats": memory.stats(),
+        "calibrate": memory.calibrate([(0.25, False), (0.35, True), (0.4, False), (0.55, True)]),
+        "tune-similarity": memory.tune_similarity([0.7, 0.92], sample=2),
+    }
+
+
 # The shape of a run, not a measurement: figures with their machine are in docs/performance.md.
 _PAIR = Percentiles(1.0, 2.0)
 _SPEED = SpeedFigures(
@@ -197,7 +239,7 @@ def _settled(shown: dict[str, object], folder: str) -> dict[str, object]:
     """The same from run to run: ids numbered in the order they appear, no durations, no temporary paths."""
     text = json.dumps(shown, ensure_ascii=False).replace(folder, "/home/ana")
     names: dict[str, str] = {}
-    for found in re.findall(r"\b[tr]-[0-9a-z]{21}\b", text):
+    for found in re.findall(r"\b[tr]-[0-9a-z]{20,21}\b", text):
         names.setdefault(found, f"{found[:2]}{len(names) + 1:021d}")
     for found, name in names.items():
         text = text.replace(found, name)

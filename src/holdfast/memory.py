@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Literal, Self, overload
 
 from holdfast.derive.worker import Worker
 from holdfast.errors import BadText, InputError
+from holdfast.gate.labels import Label, read_labels
+from holdfast.insight import Calibration, History, Pair, Stats, Tuning
 from holdfast.log.align import align
 from holdfast.log.ids import new_id
 from holdfast.log.messages import check_text, read_message, read_turn
@@ -36,10 +38,13 @@ from holdfast.models.embedder import Embedder
 from holdfast.models.open import open_embedder
 from holdfast.moments import Clock, Moment, read_moment, utc_now
 from holdfast.recall.cache import BlockCache
+from holdfast.recall.calibration import as_act, calibrate, stored_calibration
+from holdfast.recall.history import history
 from holdfast.recall.pool import words_stage
 from holdfast.recall.recent import read_thread, recent_exchanges, recent_turns
 from holdfast.recall.search import Query, search
 from holdfast.recall.semantic import vectors_stage
+from holdfast.recall.stats import read_stats
 from holdfast.recall.why import explain_act, find, why
 from holdfast.settings import Settings, load_settings
 from holdfast.store.open import default_location, open_store
@@ -97,9 +102,11 @@ class Memory:
             return None
         from holdfast.admit.extract import DeterministicExtractor
         from holdfast.derive.admission import Admission  # its rooms take 100 ms to load: only who uses them pays
+        from holdfast.derive.proposals import open_asking
 
         extractor = DeterministicExtractor(self._settings.admit)
-        return Admission(self._store, self.namespace, self._embedder, extractor, self._settings, self._cache)
+        asking = open_asking(self._store, self.namespace, self._settings, self._clock)
+        return Admission(self._store, self.namespace, self._embedder, extractor, self._settings, self._cache, asking)
 
     # --- the log
 
@@ -231,7 +238,7 @@ class Memory:
             as_of=None if as_of is None else read_moment(as_of, now),
         )
         with self._store.snapshot(self.namespace) as view:
-            return search(view, self.namespace, asked, self._embedder, self._cache, self._settings)
+            return search(view, self.namespace, asked, self._embedder, self._cache, self._settings, now)
 
     @overload
     def recent(
@@ -316,7 +323,18 @@ class Memory:
     def why(self, noun_id: str) -> Why:
         """Everything that was decided about a turn or record, in order."""
         with self._store.snapshot(self.namespace) as view:
-            return why(view, check_text("an id", noun_id, self._settings.log), self._fingerprint, self._settings.index)
+            return why(view, check_text("an id", noun_id, self._settings.log), self._fingerprint, self._settings)
+
+    def history(self, noun_id: str) -> History:
+        """What a record replaced and what replaced it, oldest first; of a turn, the records it made."""
+        with self._store.snapshot(self.namespace) as view:
+            return history(view, check_text("an id", noun_id, self._settings.log))
+
+    def stats(self, since: Moment | None = None) -> Stats:
+        """What the gates did with the user's turns, a day each (by the time they were said) and in total."""
+        first = None if since is None else read_moment(since, self._clock())
+        with self._store.snapshot(self.namespace) as view:
+            return read_stats(view, first)
 
     def status(self) -> Status:
         """How much is kept, how far derived work has come, and what is degraded."""
@@ -341,6 +359,40 @@ class Memory:
                 size_bytes=self._store.size(),
                 version=__version__,
             )
+
+    # --- its thresholds, on one's own data
+
+    def calibrate(
+        self, labels: Iterable[Mapping[str, object] | tuple[str | float, bool] | Label] | None = None
+    ) -> Calibration:
+        """P(useful | G) and a threshold, from labels: {"turn": ID, "useful": true}, or "g" for "turn", or pairs.
+
+        It is stored in the log and changes nothing by itself: the threshold is the setting gate.threshold. Without
+        labels: how the scores lie, and what was stored last.
+        """
+        with self._store.snapshot(self.namespace) as view:
+            if labels is None:
+                return stored_calibration(view)
+            now = self._clock()
+            made = calibrate(view, read_labels(labels), self._settings.gate.threshold, now)
+        self._store.act(self.namespace, as_act(made, now))
+        return made
+
+    def tune_similarity(
+        self,
+        thresholds: Sequence[float] | None = None,
+        sample: int = 20,
+        judged: Iterable[Mapping[str, object] | Pair] | None = None,
+    ) -> Tuning:
+        """How often each similarity threshold would fire here, with pairs to judge; judged ones give its error."""
+        if self._embedder is None:
+            raise InputError("tuning the similarity threshold needs an embedder, and this memory has none")
+        from holdfast.derive.tuning import tune  # the rooms of admission take 100 ms to load: only who uses them pays
+
+        with self._store.snapshot(self.namespace) as view:
+            return tune(view, self._embedder.profile, thresholds, self._sample(sample), judged, self._settings)
+
+    # --- looking after it
 
     def check(self) -> list[str]:
         """The store's own integrity check: what is wrong with it, or nothing."""
@@ -372,6 +424,11 @@ class Memory:
 
     def _session(self, session: str) -> str:
         return check_name("session", session, self._settings.log)
+
+    def _sample(self, sample: int) -> int:
+        if isinstance(sample, bool) or not isinstance(sample, int) or sample < 0:
+            raise InputError(f"sample must be a whole number from 0, not {sample!r}")
+        return sample
 
     def _limit(self, limit: int) -> int:
         most = self._settings.recall.most

@@ -8,6 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 
 __all__ = [
+    "SIGNALS",
     "Action",
     "Decision",
     "Entry",
@@ -31,6 +32,13 @@ __all__ = [
 
 Metadata = Mapping[str, object]
 """JSON values only; checked at the door (log/messages.py)."""
+
+SIGNALS = ("g", "t", "h", "r", "d", "p", "a", "dtech", "gconv", "gtech", "input_freq", "mem_saturation")
+"""What the gate stores on every user turn (GATE-11); gate/scalar.py says what each means."""
+
+
+def _no_signals() -> dict[str, float]:
+    return dict.fromkeys(SIGNALS, 0.0)
 
 
 class Role(StrEnum):
@@ -105,7 +113,8 @@ class Turn:
     """Its place in the namespace's log."""
     key: str | None = None
     metadata: Metadata = field(default_factory=dict)
-    signals: Mapping[str, float] = field(default_factory=dict)
+    signals: Mapping[str, float] = field(default_factory=_no_signals)
+    """The gate's, under the names of SIGNALS; 0 for what was not computed (yet)."""
 
 
 @dataclass(frozen=True)
@@ -130,17 +139,22 @@ class Record:
 
 
 class Entry(StrEnum):
-    """What one line of the log says: a turn was said, or the operator did something."""
+    """What one line of the log says: a turn was said, the operator did something, or a model answered."""
 
     TURN = "turn"
     REMEMBER = "remember"
     FORGET = "forget"
     UNFORGET = "unforget"
+    PROPOSE = "propose"
+    """What a chat model proposed for a turn, as code let it through, or why it proposed nothing."""
+    REBUILD = "rebuild"
+    """The views were dropped; the subject is the stage whose way through the log decides what a model is asked."""
+    CALIBRATE = "calibrate"
 
 
 @dataclass(frozen=True)
 class Action:
-    """An operator's act as the log keeps it; replaying it gives the same views (INV-3)."""
+    """An operator's act or a model's output as the log keeps it; replaying it gives the same views (INV-3)."""
 
     entry: Entry
     subject: str

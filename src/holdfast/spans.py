@@ -13,7 +13,9 @@ from datetime import UTC, datetime, timedelta
 
 from dateutil.relativedelta import relativedelta
 
-__all__ = ["Span", "read_spans"]
+from holdfast.days import day_of, month_of, season_of, week_of, year_of
+
+__all__ = ["COUNT", "DAY_NUMBER", "MONTH", "MONTH_NUMBER", "Span", "read_spans"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,17 +32,16 @@ _MONTHS = (
     "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
     "december",
 )  # fmt: skip
-_MONTH_NUMBER = {name[:length]: number for number, name in enumerate(_MONTHS, 1) for length in (3, len(name))}
-_MONTH_NUMBER["sept"] = 9
+MONTH_NUMBER = {name[:length]: number for number, name in enumerate(_MONTHS, 1) for length in (3, len(name))}
+MONTH_NUMBER["sept"] = 9
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-_DAY_NUMBER = {name[:length]: number for number, name in enumerate(_DAYS) for length in (3, len(name))}
-_SEASON_MONTH = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
-_COUNT = {
+DAY_NUMBER = {name[:length]: number for number, name in enumerate(_DAYS) for length in (3, len(name))}
+COUNT = {
     "a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9,
     "ten": 10, "eleven": 11, "twelve": 12, "a couple of": 2, "couple of": 2, "a couple": 2, "a few": 3, "few": 3,
 }  # fmt: skip
 
-_MONTH = (
+MONTH = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
     r"|nov(?:ember)?|dec(?:ember)?)"
 )
@@ -91,24 +92,6 @@ def read_spans(text: str, said_at: datetime) -> list[Span]:
     return [span for _, _, span in sorted(found, key=lambda one: one[0])]
 
 
-def _midnight(at: datetime) -> datetime:
-    return at.replace(hour=0, minute=0, second=0, microsecond=0)
-
-
-def _day(at: datetime, days: int = 0) -> tuple[datetime, datetime]:
-    start = _midnight(at) + timedelta(days=days)
-    return start, start + timedelta(days=1)
-
-
-def _month(year: int, month: int) -> tuple[datetime, datetime]:
-    start = datetime(year, month, 1, tzinfo=UTC)
-    return start, start + relativedelta(months=1)
-
-
-def _year(year: int) -> tuple[datetime, datetime]:
-    return datetime(year, 1, 1, tzinfo=UTC), datetime(year + 1, 1, 1, tzinfo=UTC)
-
-
 def _nearest_year(month: int, day: int, said: _Said) -> int:
     """The year in which this day is nearest to when it was said: in December "5 January" is next year's."""
     at = said.at
@@ -119,38 +102,38 @@ def _nearest_year(month: int, day: int, said: _Said) -> int:
 
 
 def _read_iso(match: re.Match[str], said: _Said) -> tuple[datetime, datetime] | None:
-    return _day(datetime(int(match[1]), int(match[2]), int(match[3]), tzinfo=UTC))
+    return day_of(datetime(int(match[1]), int(match[2]), int(match[3]), tzinfo=UTC))
 
 
 def _read_day_month(match: re.Match[str], said: _Said) -> tuple[datetime, datetime] | None:
-    month, day = _MONTH_NUMBER[match["month"].lower()], int(match["day"])
+    month, day = MONTH_NUMBER[match["month"].lower()], int(match["day"])
     if match["month"] == "may" and not match["year"]:
         return None  # "we may 12 of them"
     year = int(match["year"]) if match["year"] else _nearest_year(month, day, said)
-    return _day(datetime(year, month, day, tzinfo=UTC))
+    return day_of(datetime(year, month, day, tzinfo=UTC))
 
 
 def _read_month(match: re.Match[str], said: _Said) -> tuple[datetime, datetime] | None:
-    month = _MONTH_NUMBER[match["month"].lower()]
+    month = MONTH_NUMBER[match["month"].lower()]
     if match["year"]:
-        return _month(int(match["year"]), month)
+        return month_of(int(match["year"]), month)
     which, at = (match["which"] or "").lower(), said.at
     if which == "last":
-        return _month(at.year if month < at.month else at.year - 1, month)
+        return month_of(at.year if month < at.month else at.year - 1, month)
     if which == "next":
-        return _month(at.year if month > at.month else at.year + 1, month)
-    return _month(_nearest_year(month, 15, said), month)
+        return month_of(at.year if month > at.month else at.year + 1, month)
+    return month_of(_nearest_year(month, 15, said), month)
 
 
 def _read_year(match: re.Match[str], said: _Said) -> tuple[datetime, datetime] | None:
-    return _year(int(match[1]))
+    return year_of(int(match[1]))
 
 
 def _read_word(match: re.Match[str], said: _Said) -> tuple[datetime, datetime] | None:
     word = match[0].lower()
     days = {"yesterday": -1, "last night": -1, "today": 0, "tonight": 0, "this morning": 0, "this afternoon": 0,
             "this evening": 0, "tomorrow": 1, "the day before yesterday": -2, "the day after tomorrow": 2}  # fmt: skip
-    return _day(said.at, days[word])
+    return day_of(said.at, days[word])
 
 
 def _read_ago(match: re.Match[str], said: _Said) -> tuple[datetime, datetime] | None:
@@ -164,20 +147,15 @@ def _read_in(match: re.Match[str], said: _Said) -> tuple[datetime, datetime] | N
 
 def _around(at: datetime, count: int, unit: str) -> tuple[datetime, datetime]:
     if unit in ("hour", "minute"):
-        return _day(at + timedelta(**{f"{unit}s": count}))
+        return day_of(at + timedelta(**{f"{unit}s": count}))
     if unit == "day":
-        return _day(at, count)
+        return day_of(at, count)
     if unit in ("week", "fortnight"):
-        return _week(at + timedelta(weeks=count * (2 if unit == "fortnight" else 1)))
+        return week_of(at + timedelta(weeks=count * (2 if unit == "fortnight" else 1)))
     if unit == "month":
         there = at + relativedelta(months=count)
-        return _month(there.year, there.month)
-    return _year(at.year + count)
-
-
-def _week(at: datetime) -> tuple[datetime, datetime]:
-    start = _midnight(at) - timedelta(days=at.weekday())
-    return start, start + timedelta(days=7)
+        return month_of(there.year, there.month)
+    return year_of(at.year + count)
 
 
 def _read_relative(match: re.Match[str], said: _Said) -> tuple[datetime, datetime] | None:
@@ -185,41 +163,40 @@ def _read_relative(match: re.Match[str], said: _Said) -> tuple[datetime, datetim
     step = {"last": -1, "this": 0, "next": 1, "the past": -1, "past": -1}[match[1].lower()]
     unit = match[2].lower()
     if unit == "week":
-        return _week(at + timedelta(weeks=step))
+        return week_of(at + timedelta(weeks=step))
     if unit == "weekend":
-        start = _week(at + timedelta(weeks=step))[0] + timedelta(days=5)
+        start = week_of(at + timedelta(weeks=step))[0] + timedelta(days=5)
         return start, start + timedelta(days=2)
     if unit == "month":
         there = at + relativedelta(months=step)
-        return _month(there.year, there.month)
+        return month_of(there.year, there.month)
     if unit == "year":
-        return _year(at.year + step)
-    first = _SEASON_MONTH[unit]
-    start = datetime(at.year, first, 1, tzinfo=UTC)
-    if step < 0 and start + relativedelta(months=3) > at:
-        start -= relativedelta(years=1)
+        return year_of(at.year + step)
+    start, end = season_of(at.year, unit)
+    if step < 0 and end > at:
+        start, end = season_of(at.year - 1, unit)
     if step > 0 and start < at:
-        start += relativedelta(years=1)
-    return start, start + relativedelta(months=3)
+        start, end = season_of(at.year + 1, unit)
+    return start, end
 
 
 def _read_weekday(match: re.Match[str], said: _Said) -> tuple[datetime, datetime] | None:
     at = said.at
-    wanted, today = _DAY_NUMBER[match["day"].lower()[:3]], at.weekday()
+    wanted, today = DAY_NUMBER[match["day"].lower()[:3]], at.weekday()
     which = (match["which"] or "").lower()
     ahead = (wanted - today) % 7
     if which in ("last", "past"):
-        return _day(at, ahead - 7)
+        return day_of(at, ahead - 7)
     if which == "next":
-        return _day(at, ahead or 7)
+        return day_of(at, ahead or 7)
     if which == "this":
-        return _day(at, wanted - today)
+        return day_of(at, wanted - today)
     past = said.tense < 0 or (said.tense == 0 and ahead > 3)
-    return _day(at, ahead - 7 if past and ahead else ahead)
+    return day_of(at, ahead - 7 if past and ahead else ahead)
 
 
 def _count(words: str) -> int:
-    return int(words) if words.isdigit() else _COUNT[words.lower()]
+    return int(words) if words.isdigit() else COUNT[words.lower()]
 
 
 def _pattern(text: str) -> re.Pattern[str]:
@@ -229,11 +206,11 @@ def _pattern(text: str) -> re.Pattern[str]:
 _READERS: tuple[tuple[re.Pattern[str], Reader], ...] = (
     (_pattern(r"\b(\d{4})-(\d{2})-(\d{2})\b"), _read_iso),
     (
-        _pattern(rf"\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? (?P<month>{_MONTH})\b\.?(?:,? (?P<year>\d{{4}}))?"),
+        _pattern(rf"\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? (?P<month>{MONTH})\b\.?(?:,? (?P<year>\d{{4}}))?"),
         _read_day_month,
     ),
     (
-        _pattern(rf"\b(?P<month>{_MONTH})\.? (?P<day>\d{{1,2}})(?:st|nd|rd|th)?\b(?!:)(?:,? (?P<year>\d{{4}}))?"),
+        _pattern(rf"\b(?P<month>{MONTH})\.? (?P<day>\d{{1,2}})(?:st|nd|rd|th)?\b(?!:)(?:,? (?P<year>\d{{4}}))?"),
         _read_day_month,
     ),
     (_pattern(r"\b(?:the day before yesterday|the day after tomorrow|yesterday|last night|today|tonight|tomorrow"
@@ -246,11 +223,11 @@ _READERS: tuple[tuple[re.Pattern[str], Reader], ...] = (
     ),
     (_pattern(rf"\b(?P<which>last|next|this|past) (?P<day>{_DAY})\b"), _read_weekday),
     (_pattern(rf"\b(?:on )?(?P<which>)(?P<day>{_DAY_LONG})\b(?!s)"), _read_weekday),
-    (_pattern(rf"\b(?P<which>last|next|this) (?P<month>{_MONTH})\b(?P<year>)"), _read_month),
+    (_pattern(rf"\b(?P<which>last|next|this) (?P<month>{MONTH})\b(?P<year>)"), _read_month),
     (
-        _pattern(rf"\b{_FROM} (?:early |late |mid-?)?(?P<which>)(?P<month>{_MONTH})\b\.?(?:,? (?P<year>\d{{4}}))?"),
+        _pattern(rf"\b{_FROM} (?:early |late |mid-?)?(?P<which>)(?P<month>{MONTH})\b\.?(?:,? (?P<year>\d{{4}}))?"),
         _read_month,
     ),
-    (_pattern(rf"\b(?P<which>)(?P<month>{_MONTH})\.? (?P<year>(?:19|20)\d{{2}})\b"), _read_month),
+    (_pattern(rf"\b(?P<which>)(?P<month>{MONTH})\.? (?P<year>(?:19|20)\d{{2}})\b"), _read_month),
     (_pattern(rf"\b{_FROM} ((?:19|20)\d{{2}})\b"), _read_year),
 )  # fmt: skip

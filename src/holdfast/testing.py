@@ -154,20 +154,25 @@ class ScriptedChat:
             client = SomeClient(server.url)     # http://127.0.0.1:PORT/v1
         assert server.requests[0].body["model"] == "…"
 
-    The script is any iterable (itertools.repeat for an endless one); once it ends, the server answers HTTP 500.
+    The script is any iterable (itertools.repeat for an endless one); once it ends, the server answers HTTP 500. A `port`
+    lets a server come back where another one was.
     """
 
-    def __init__(self, replies: Iterable[Reply] = ()) -> None:
+    def __init__(self, replies: Iterable[Reply] = (), *, port: int = 0) -> None:
         self._replies = iter(replies)
         self._lock = threading.Lock()
         self._closing = threading.Event()
         self.requests: list[ScriptedRequest] = []
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Answer, self))
+        self._server = ThreadingHTTPServer(("127.0.0.1", port), partial(_Answer, self))
         self._thread = threading.Thread(target=partial(self._server.serve_forever, poll_interval=0.005), daemon=True)
 
     @property
+    def port(self) -> int:
+        return int(self._server.server_address[1])
+
+    @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
+        return f"http://127.0.0.1:{self.port}/v1"
 
     def __enter__(self) -> Self:
         self._thread.start()

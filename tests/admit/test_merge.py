@@ -13,16 +13,17 @@ from holdfast.admit.merge import (
     Add,
     Drop,
     Merge,
-    MergeSettings,
     Neighbour,
     Statement,
     Supersede,
+    Verdict,
     decide,
     explain,
     trust,
 )
 from holdfast.model import Kind, Provenance
 from holdfast.models.static import THRESHOLDS, StaticEmbedder
+from holdfast.settings import MergeSettings
 
 WHEN = datetime(2025, 5, 1, tzinfo=UTC)
 
@@ -46,9 +47,19 @@ def test_a_second_wording_at_the_threshold_is_merged() -> None:
 
 @pytest.mark.requirement("MERGE-1")
 def test_below_the_threshold_nothing_merges_and_the_threshold_is_a_setting() -> None:
-    new, old = statement("I've got two dogs."), neighbour("I have 2 dogs.", cosine=0.85)
+    new, old = statement("I have two young dogs."), neighbour("I have 2 dogs.", cosine=0.85)
     assert isinstance(decide(new, [old], THRESHOLDS), Add)
     assert isinstance(decide(new, [old], THRESHOLDS, MergeSettings(same=0.8)), Merge)
+
+
+@pytest.mark.requirement("MERGE-1", "MERGE-3")
+def test_the_same_deciding_words_merge_from_a_lower_cosine_and_others_do_not() -> None:
+    def at(cosine: float, text: str) -> Verdict:
+        return decide(statement(text), [neighbour("I work for Acme.", cosine=cosine)], THRESHOLDS)
+
+    assert isinstance(at(0.75, "I'm employed at Acme."), Merge)
+    assert isinstance(at(0.65, "I'm employed at Acme."), Add)
+    assert not isinstance(at(0.89, "I work for Apex."), Merge)
 
 
 @pytest.mark.requirement("MERGE-1")
@@ -127,6 +138,28 @@ def test_only_the_record_it_speaks_of_is_retired() -> None:
     verdict = decide(statement("I moved to Leeds."), near, THRESHOLDS)
     assert isinstance(verdict, Supersede)
     assert verdict.old == ("r-1",)
+
+
+@pytest.mark.requirement("MERGE-4")
+def test_news_that_can_mean_two_records_retires_neither_and_outranks_both() -> None:
+    first = neighbour("The budget review with Ines is on Tuesday the 8th.", id="r-1")
+    second = neighbour("The design review with Omar is on Friday the 11th.", id="r-2")
+    new = statement("The review has moved: Monday the 14th.")
+    assert decide(new, [first], THRESHOLDS).old == ("r-1",)  # type: ignore[union-attr]
+    verdict = decide(new, [first, second], THRESHOLDS)
+    assert isinstance(verdict, Add)
+    assert set(verdict.beside) == set(verdict.revises) == {"r-1", "r-2"}
+
+
+@pytest.mark.requirement("MERGE-4", "MERGE-5")
+def test_newer_words_on_the_same_matter_are_linked_to_the_older_that_stay_live() -> None:
+    old = neighbour("My choir supports me during this hard winter.", cosine=0.7)
+    new = statement("The support of my choir got me through the hard winter.")
+    assert decide(new, [old], THRESHOLDS).revises == ("r-1",)  # type: ignore[union-attr]
+    derived = replace(new, provenance=Provenance.ASSISTANT_DERIVED)
+    assert decide(derived, [old], THRESHOLDS).revises == ()  # type: ignore[union-attr]
+    other = statement("My brother plays football every winter.")
+    assert decide(other, [replace(old, cosine=0.3)], THRESHOLDS).revises == ()  # type: ignore[union-attr]
 
 
 @pytest.mark.requirement("MERGE-4")

@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import holdfast.admit
-from holdfast.admit.probes import probes
 from holdfast.admit.supersede import replaces
 
 REPLACED = """
@@ -58,6 +57,15 @@ REPLACED = """
     I drive a Golf. | I sold my Golf and bought a Tesla.
     I have a cat called Miso. | Miso died last week.
     I'm planning a trip to Peru. | I cancelled the trip to Peru.
+    I take 30 mg of the thyroid pills. | The doctor doubled my thyroid pills to 60 mg.
+    The tax return is due on Friday. | They extended the tax return to next Wednesday.
+    Send me the digest every Friday. | Send me the digest on Mondays instead.
+    I hate swimming. | I've grown to like swimming.
+    I love loud concerts. | I find loud concerts exhausting these days.
+    My dentist is Mara. | Tomas is my new dentist.
+    I accepted a promotion to Team Lead at Corvo, and it's a big step. | I've been promoted to Head of Sales at Corvo.
+    I live alone. | Vesna moved in with me in April.
+    The export bug is still open. | The export bug is fixed.
     We're getting a dog. | We're not getting a dog after all.
     My boss is Henrik. | Henrik is no longer my boss.
     My boss is Henrik. | Marta replaced Henrik as my boss.
@@ -104,6 +112,15 @@ KEPT = """
     The shop opens at 8. | The shop closes at 6.
     I worked in Lyon before the army. | I worked in Nantes after the army.
     I ran a marathon in 2019. | I ran a marathon in 2021.
+    My name is Benedikta Sand. | Call me Beni, please.
+    My goal is to read thirty books. | My goal is to sleep eight hours.
+    My rent is 850 euros. | My brother's rent is 910 euros now.
+    I love cheese. | I hate blue cheese.
+    I want to buy a piano. | My aunt's piano was delivered today.
+    I want to buy a piano. | I want to buy a tent, too.
+    My boss is strict. | My boss is on holiday this week.
+    Fares rose 3 percent in May. | Fares rose 5 percent in June, and are still going up.
+    I have an appointment with the bank on Tuesday. | I now have an appointment with the vet on Friday.
 """
 
 
@@ -142,23 +159,23 @@ def test_no_statement_replaces_itself(pair: tuple[str, str]) -> None:
         assert replaces(text, text) is None
 
 
+MEANT = """
+    The quarterly review with Ines is on Tuesday the 8th at ten. | The review has moved again: Monday the 14th at nine.
+    I want to buy a piano. | The piano was delivered today and it's lovely.
+    I'm preparing for my driving test in October. | I passed my driving test.
+    We plan to open the second bakery in spring. | The second bakery opened last Saturday.
+    We use RabbitMQ streams for the notices. | We're dropping RabbitMQ streams.
+    I've signed up for the triathlon in May. | I've decided already: no triathlon.
+"""
+"""Clear if there is one such record, and a guess if there are two."""
+
+
 @pytest.mark.requirement("MERGE-4")
-@pytest.mark.parametrize(
-    ("new", "wanted"),
-    [
-        ("I moved to Ghent.", "I live in Ghent"),
-        ("My sister Anna moved to Bergen.", "sister Anna lives in Bergen"),
-        ("I switched from Vim to Helix.", "Vim"),
-        ("We moved the API to port 9090.", "the API is port 9090"),
-        ("I got a new job as a paramedic.", "I work as paramedic"),
-    ],
-)
-def test_a_change_gives_plain_sentences_that_find_the_old_record(new: str, wanted: str) -> None:
-    assert wanted in probes(new)
-
-
-def test_a_statement_of_no_change_needs_no_further_search() -> None:
-    assert probes("I like jazz.") == ()
+@pytest.mark.parametrize(("old", "new"), pairs(MEANT))
+def test_news_of_one_thing_replaces_what_was_said_of_it_if_it_can_mean_nothing_else(old: str, new: str) -> None:
+    found = replaces(new, old)
+    assert found is not None
+    assert found.sure or found.alone
 
 
 def test_a_page_of_text_is_never_retired_by_rules_made_for_sentences() -> None:
@@ -168,7 +185,8 @@ def test_a_page_of_text_is_never_retired_by_rules_made_for_sentences() -> None:
 def patterns() -> Iterator[tuple[str, re.Pattern[str]]]:
     """Every pattern of the modules behind the decision."""
     names = (
-        "values quantities frames attributes cues denied amounts changed_claims changed_things replacement supersede"
+        "values quantities frames attributes cues denied amounts changed_claims changed_things replacement supersede "
+        "topics revised fulfilled attitudes"
     )
     for info in pkgutil.iter_modules(holdfast.admit.__path__):
         if info.name in names.split():

@@ -11,7 +11,7 @@ import pytest
 
 from holdfast.errors import InputError
 from holdfast.evaluate.chatter import chatter, questions, read_messages
-from holdfast.recall.words import terms
+from holdfast.words import terms
 
 
 def _texts(turns: int, seed: int = 0) -> list[str]:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from holdfast import Memory
 from holdfast.errors import HoldfastError, InputError, NotFound
 from holdfast.models.static import StaticEmbedder
-from holdfast.recall.words import query_terms
+from holdfast.words import query_terms
 from memories import OpenMemory, texts, user
 
 NAMED = [pytest.param(text, id=name) for name, text in HOSTILE]

@@ -126,7 +126,7 @@ def test_the_word_index_changes_no_answer(open_memory: OpenMemory, tmp_path: Pat
     before = [hits(memory, question, 50) for question in QUESTIONS]
     assert memory.status().words_done == 0
     store = SqliteStore(tmp_path / "memory.db", QUICK.store)
-    for space in Space:
+    for space in (Space.TURN, Space.PASSAGE, Space.RECORD):
         while index_words(store, "ana", space, IndexSettings(tail=1, batch=90)):
             assert [hits(memory, question, 50) for question in QUESTIONS] == before
     store.close()

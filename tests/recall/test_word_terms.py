@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.recall.words import MAX_TERM, query_terms, term_counts, terms
+from holdfast.words import MAX_TERM, query_terms, term_counts, terms
 
 LONG = {
     "one word": "x" * 100_000,

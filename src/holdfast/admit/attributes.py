@@ -46,6 +46,11 @@ _WORD = r"[\w'’.-]{1,60}"
 _S = rf"^(?:and |so |but )?(?P<s>(?:{_WORD} ){{0,5}}?{_WORD}) "
 _HAVE = r"(?:have |has |had |ve )?(?:been )?"
 _BE = r"(?:am|is|are|be|s) "
+# Of these a person has one at a time, and it has a name; in the frames they are ATTRIBUTE_NOUNS.
+_ONE_EACH = (
+    "manager|boss|landlord|landlady|dentist|doctor|gp|therapist|coach|supervisor|mentor|editor|publisher|accountant"
+    "|team lead|project manager|principal|headteacher|employer|bank|vet|trainer|tutor"
+)
 _NOW = r"(?:recently |finally |just |now |currently |actually |officially )?"
 
 
@@ -87,10 +92,16 @@ _PATTERNS = (
     _p("employer", _S + _BE + r"(?P<v>unemployed|between jobs|out of work|retired|self-employed|freelance|freelancing)"
        r"(?: \w+){0,4}$", change=True),
     _p("occupation", _S + _NOW + r"(?:work|works) as (?:a |an |the )?(?P<v>.+)$"),
-    _p("trade", _S + _BE + _NOW + r"(?:working as )?(?:a|an) (?P<v>(?:[\w'’-]{1,60} ){0,3}[\w'’-]{1,60})$"),
+    _p("trade", _S + _BE + _NOW + r"(?:working as )?(?:a|an) (?P<v>(?:[\w'’-]{1,60} ){0,3}?[\w'’-]{1,60})"
+       r"(?: (?:at|for|with|in|by) .+)?$"),
+    _p("trade", _S + _HAVE + _NOW + r"(?:become|became) (?:a |an |the )(?P<v>.+)$", change=True),
+    _p("occupation", r"^(?P<s>my) (?:current |new )?(?:job title|title|job|position|role|profession) is (?:now )?"
+       r"(?:a |an |the |that of a )?(?P<v>.+)$"),
+    _p("occupation", _S + _HAVE + _NOW + r"(?:accepted|got|received|landed|earned|took) (?:a |an |my )?(?:new )?"
+       r"promotion to (?:a |an |the )?(?P<v>.+)$", change=True),
     _p(
         "occupation",
-        _S + _HAVE + r"(?:got |was |were |been |am |is )?" + _NOW + r"(?:promoted to|become|became) "
+        _S + _HAVE + r"(?:got |was |were |been |am |is )?" + _NOW + r"promoted to "
         r"(?:a |an |the )?(?P<v>.+)$",
         change=True,
     ),
@@ -99,7 +110,7 @@ _PATTERNS = (
     _p("age", _S + _BE + _NOW + r"(?P<v>[\w-]{1,60})(?: years? old)?$"),
     _p("age", _S + _HAVE + _NOW + r"(?:turned|turns|turning) (?P<v>[\w-]{1,60})(?: \w+){0,3}$", change=True),
     _p("name", r"^(?P<s>my|our) name is (?P<v>.+)$"),
-    _p("name", r"^(?:please |you can |just )*call (?P<s>me) (?P<v>.+)$"),
+    _p("nickname", r"^(?:please |you can |just )*call (?P<s>me) (?P<v>.+)$"),
     _p("name", _S + _BE + r"(?:called|named) (?P<v>.+)$"),
     _p("favourite", rf"^(?P<s>my) favou?rite (?P<a>(?:{_WORD} ){{0,2}}{_WORD}) is (?:now )?(?P<v>.+)$"),
     _p(
@@ -119,10 +130,38 @@ _PATTERNS = (
     _p("status", _S + r"(?:have |has |got )+(?:a |an )(?:new )?(?P<v>girlfriend|boyfriend|partner)(?: .+)?$"),
     _p("status", r"^(?:[\w'’.-]{1,60} ){1,2}and (?P<s>i|me) (?:have |are |got |are getting |ve )?(?:now )?"
        r"(?P<v>separated|divorced|split up|broke up|broken up|married|engaged)(?: .+)?$"),
+    _p("household", rf"^(?P<v>(?:{_WORD} ){{0,3}}{_WORD}) (?:has |have )?moved in with (?P<s>me|us)\b", change=True),
+    _p("attribute", rf"^(?P<s>my|our) (?:new |current )?(?P<a>{_ONE_EACH}) is (?:now )?(?P<v>[A-Z].+)$"),
+    _p("attribute", rf"^(?P<v>(?:{_WORD} ){{0,3}}{_WORD}) (?:is|are) (?:now )?(?P<s>my|our) (?:new |current )?"
+       rf"(?P<a>{_ONE_EACH})$"),
     _p("household", _S + r"(?:live|lives|living|am living|is living) (?P<v>alone|with .+)$"),
     _p("employer", _S + _HAVE + r"found (?:a |an )?(?:new )?(?:job|position) (?:at|with|in) (?P<v>.+)$", change=True),
     _p("state", _S + r"(?:is|are) (?:turned |switched )?(?P<v>on|off|enabled|disabled)(?: (?:for|in|on) .+)?$"),
 )  # fmt: skip
+
+# One of these must stand in the clause, or none of the attribute's patterns can match: most clauses state nothing.
+_HINTS = {
+    "residence": (" liv", " resid", " based ", " settl", " moved ", " relocat", " emigrat", " home ", " house ",
+                  " flat ", " apartment ", " place ", " is in ", " am in ", " are in ", " back in ", " left "),
+    "employer": (" work", " employed ", " job ", " position ", " post ", " role ", " laid off", " let go", " redundant",
+                 " retired", " resigned", " fired", " notice", " unemployed", " between jobs", "freelanc",
+                 " self-employed", " am with ", " am at ", " is with ", " is at ", " are with ", " are at "),
+    "new employer": (" joined ", " started ", " begun ", " began ", " job "),
+    "occupation": (" work", " promot", " job ", " title ", " position ", " role ", " profession ", " post "),
+    "trade": (" a ", " an ", " the "),
+    "age": (" am ", " is ", " are ", " be ", " s ", " turned ", " turns ", " turning "),
+    "name": (" name is ", " called ", " named "),
+    "nickname": (" call ",),
+    "favourite": (" favourite ", " favorite "),
+    "diet": (" vegan", " vegetarian", " pesc", " omnivore", " carnivore", " keto", " kosher", " halal", " macrobiotic",
+             " eat", " drink"),
+    "status": (" single", " married", " engaged", " divorced", " separated", " widowed", " seeing ", " dating ",
+               " relationship", " back together", " girlfriend", " boyfriend", " partner", " split up", " broke up",
+               " broken up"),
+    "household": (" live ", " lives ", " living ", " moved in with "),
+    "attribute": (" is ", " are "),
+    "state": (" on ", " off ", " enabled ", " disabled "),
+}  # fmt: skip
 
 _LEAVES = re.compile(
     r"^(?:now|today|yesterday|recently|currently|since|last|this|for|because|with|after|before|until|from|next|who|which"
@@ -174,9 +213,13 @@ def claims(clause: str) -> list[Claim]:
     found: list[Claim] = []
     if not text or len(text) > _MOST_CHARS:
         return found
+    lower, now = f" {text.lower()} ", _NOW_WORD.search(clause) is not None
+    hinted = {attribute for attribute, hints in _HINTS.items() if any(hint in lower for hint in hints)}
     for pattern in _PATTERNS:
+        if pattern.attribute not in hinted or (pattern.only_now and not now):
+            continue
         match = pattern.regex.search(text)
-        if match is None or (pattern.only_now and not _NOW_WORD.search(clause)):
+        if match is None:
             continue
         groups = match.groupdict()
         value = _value(groups["v"] or "")
@@ -188,7 +231,7 @@ def claims(clause: str) -> list[Claim]:
             attribute = f"{attribute} {' '.join(read(aspect).keys)}"
         keys = tuple("me" if word.key == "us" else word.key for word in subject)
         names = frozenset(word.key for word in subject if word.kind is WordKind.NAME)
-        change = pattern.change or bool(groups.get("new")) or bool(_NOW_WORD.search(clause))
+        change = pattern.change or bool(groups.get("new")) or now
         found.append(Claim(keys, attribute, value, change, names))
     return found
 
@@ -236,6 +279,8 @@ def _fits(attribute: str, value: tuple[Word, ...], subject: tuple[Word, ...]) ->
     if attribute == "trade":
         trade = value[-1].said.lower()
         return bool(_TRADE.search(trade)) and trade not in _NO_TRADE
+    if attribute == "attribute":
+        return value[0].kind is WordKind.NAME  # "my boss is Henrik", not "my boss is strict"
     if attribute == "residence":
         return value[0].kind in (WordKind.NAME, WordKind.PLAIN)
     if attribute == "employer":

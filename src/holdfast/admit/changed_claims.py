@@ -9,7 +9,7 @@ from holdfast.admit.cues import clauses
 from holdfast.admit.replacement import REMEMBERED, Replacement, said
 from holdfast.admit.vocabulary import word_set
 
-__all__ = ["by_attribute"]
+__all__ = ["by_attribute", "claims_of"]
 
 # Two of these may be true at once unless the sentence tells of a change: people have two jobs, two employers.
 _NEEDS_CHANGE = frozenset({"occupation", "employer", "household"})
@@ -17,8 +17,8 @@ _KIN_WITH_MANY = word_set("sister brother friend cousin son daughter child dog c
 
 
 def by_attribute(old: str, clause: str) -> Replacement | None:
-    stated = _claims(clause)
-    ours = [claim for part in clauses(old) for claim in _claims(part)] if stated else []
+    stated = claims_of(clause)
+    ours = [claim for part in clauses(old) for claim in claims_of(part)] if stated else []
     for now in stated:
         for was in ours:
             if was.attribute != now.attribute or not _same_subject(was, now):
@@ -42,7 +42,8 @@ def by_attribute(old: str, clause: str) -> Replacement | None:
 
 
 @lru_cache(maxsize=REMEMBERED)
-def _claims(clause: str) -> tuple[Claim, ...]:
+def claims_of(clause: str) -> tuple[Claim, ...]:
+    """What a clause states, remembered."""
     return tuple(claims(clause))
 
 

@@ -9,6 +9,7 @@ from holdfast.admit.cues import Change, changes, clauses
 from holdfast.admit.frames import ValueType, measure, value_type
 from holdfast.admit.replacement import IS, MOST_DETAIL, REMEMBERED, TIES, Replacement, keys_of, reading_of, said
 from holdfast.admit.toolbox import kind_of_tool
+from holdfast.admit.topics import topics, topics_of
 from holdfast.admit.values import Reading, Word, WordKind
 from holdfast.admit.vocabulary import word_set
 
@@ -30,8 +31,9 @@ _VAGUE = word_set("thing one it that job work time day way idea place lot name")
 def by_change(statement: str, clause: str, new: Reading) -> Replacement | None:
     """Why the change that a clause of the new text tells of ends an older statement."""
     old = reading_of(statement)
-    told = {change.former for part in clauses(statement) for change in _changes(part) if change.former}
-    for change in _changes(clause):
+    found = _changes(clause)
+    told = {change.former for part in clauses(statement) for change in _changes(part) if change.former} if found else ()
+    for change in found:
         if change.former and any(
             keys_of(reading_of(change.former).words) == keys_of(reading_of(f).words) for f in told
         ):
@@ -45,6 +47,8 @@ def by_change(statement: str, clause: str, new: Reading) -> Replacement | None:
             return Replacement(True, f"{change.former!r} was renamed {change.to!r}")
         elif change.former and _gives_up(old, change, new):
             return Replacement(True, f"{change.how}: {change.former!r} holds no longer")
+        elif change.former and _mostly_given_up(statement, change):
+            return Replacement(False, f"{change.how}: {change.former!r} holds no longer", alone=True)
         elif change.to and (was := _moved(old, change)):
             return Replacement(True, f"{change.thing!r} {change.how} {change.to!r}, it was {was!r}")
     if was := _tool_left(old, clause):
@@ -127,11 +131,27 @@ def _gives_up(old: Reading, change: Change, new: Reading) -> bool:
     left = [word for word in old.words if word.key not in gone]
     if change.how == "prefers" and "prefer" not in has:
         return False
-    if change.how == "cancelled":
+    left = [word for word in left if word.key not in _MOMENT_WORDS]
+    if change.how in ("cancelled", "ended", "instead of"):
         left = [word for word in left if word.kind not in (WordKind.DATE, WordKind.TIME, WordKind.NUMBER)]
     if change.how in ("renamed", "is over", "parted"):
         left = _without_label(old, gone, change.how == "parted")
     return all(word.key in TIES or word.key in owners or _beside(word, old, gone) for word in left)
+
+
+def _mostly_given_up(statement: str, change: Change) -> bool:
+    """Whether what ended is at least half of what the speaker's own statement is about, and named whole in it."""
+    gone = topics_of(Reading(reading_of(f"x {change.former}").words[1:]))
+    if not gone or any(word.key not in ("me", "us") for word in reading_of(change.subject).words):
+        return False
+    mine = reading_of(statement).words[0].key in ("me", "us")
+    for part in clauses(statement):
+        words, about = reading_of(part).words, topics(part)
+        speaker = mine or (bool(words) and words[0].key in ("me", "us"))
+        ended = any(word.past or word.kind is WordKind.NEGATION for word in words)
+        if speaker and not ended and gone <= about and 2 * len(gone) >= len(about):
+            return True
+    return False
 
 
 def _without_label(old: Reading, gone: set[str], parted: bool) -> list[Word]:

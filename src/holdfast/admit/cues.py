@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from holdfast.admit.attributes import expanded
 
@@ -30,6 +31,7 @@ _BREAK = re.compile(
     r"[,;:!?()]\s++|(?<!\s)\s++[–—-]\s++|(?<=[a-z]{2})\.\s++|(?<!\s)\s++(?:but|and now|because|so)\s++", re.IGNORECASE
 )
 _MOST_CLAUSES = 8
+_REMEMBERED = 8192  # texts, as in replacement.py
 _MOST_CHARS = 300
 
 
@@ -59,7 +61,8 @@ _ENDED = _any(
     quit, dropped out of, dropped, ditched, withdrew, withdrawn, abandoned, lost, threw out, returned, deleted, removed,
     left, retired from, finished with, gone off the idea of, gone off, decided against, decided not to,
     changed my mind about, lost interest in, gave up on, given up on, done with, finished, rehomed, stop, quit using,
-    stopped using, stop using"""
+    stopped using, stop using, had to cancel, have to cancel, changed our minds about, going off, giving up,
+    stepped down as, dropping, phasing out"""
 )
 _OVER = _any(
     """died, passed away, is over, is gone, are gone, was stolen, got stolen, ran away, was put down, broke down,
@@ -81,6 +84,13 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = (
         "switched from",
         _c(
             rf"{_WHO}{_WAS}(?:switched|moved|migrated|changed|converted|went|gone) (?:over )?from (?P<f>{_L}) "
+            rf"to (?P<v>{_W})"
+        ),
+    ),
+    (
+        "change from",
+        _c(
+            rf"\b(?:change|switch|move|shift|transition|transitioned|transitioning|switching) from (?P<f>{_L}) "
             rf"to (?P<v>{_W})"
         ),
     ),
@@ -112,6 +122,7 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("replaced", _c(rf"^(?P<v>{_L}) (?:have |has )?{_FOLLOWED} (?P<f>{_W})")),
     ("instead of", _c(rf"(?:^| )(?:instead of|rather than|in place of) (?P<f>{_W})")),
     ("not", _c(rf"^(?:and )?not (?P<f>{_W})$")),
+    ("given up", _c(rf"^no (?:more )?(?P<f>{_W})$")),
     ("no longer", _c(rf"^(?:and |there is )?no (?:more )?(?P<f>{_L})(?: any ?more| any longer)$")),
     ("overtaken", _c(rf"\b(?:overtaken|overtook|superseded|superseding|replaces) (?P<f>{_W})$")),
     ("ended", _c(rf"^(?:(?P<s>{_L}) )?(?:have |has |had |ve )?{_ENDED} (?P<f>{_W})$")),
@@ -123,7 +134,8 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = (
 )
 
 _BESIDE = re.compile(
-    r"\b(?:too|also|as well|either|another|additionally|besides|in addition|furthermore|at weekends|on weekends"
+    r"\b(?:too|also|as well|either|another(?! (?:\w+ )?(?:minute|hour|day|week|month|year|term)s?\b)"
+    r"|additionally|besides|in addition|furthermore|at weekends|on weekends"
     r"|sometimes|on the side|part.time|occasionally|a second|other)\b",
     re.IGNORECASE,
 )
@@ -132,23 +144,26 @@ _HYPOTHETICAL = re.compile(
 )
 
 
-def clauses(text: str) -> list[str]:
+@lru_cache(maxsize=_REMEMBERED)
+def clauses(text: str) -> tuple[str, ...]:
     """The sentence whole, then its parts."""
     whole = text.strip()
     parts = [part for part in _BREAK.split(whole[:_MOST_TEXT]) if part and part.strip()]
     if opened := _SPEAKER.match(whole):  # "I closed the shop and joined IBM": I joined IBM
-        rest = [part.strip() for part in _AND.split(whole[:_MOST_TEXT])[1:]]
+        first, *rest = [part.strip() for part in _AND.split(whole[:_MOST_TEXT])]
+        parts += [first] if rest and first not in parts else []
         parts += [part if _OWN_SUBJECT.match(part) else f"{opened.group()} {part}" for part in rest]
         parts = parts if len(parts) > 1 else []
-    return [whole, *parts[:_MOST_CLAUSES]] if len(parts) > 1 else [whole]
+    return (whole, *parts[:_MOST_CLAUSES]) if len(parts) > 1 else (whole,)
 
 
 _MOST_TEXT = 600
-_SPEAKER = re.compile(r"(?:I|We)\b(?!')", re.IGNORECASE)
+_SPEAKER = re.compile(r"(?:I|We|My \w{2,20})\b(?!['’]s| and )", re.IGNORECASE)
 _AND = re.compile(r",? and (?:now |then )?", re.IGNORECASE)
 _OWN_SUBJECT = re.compile(r"(?:i|we|he|she|it|they|you|my|our|his|her|the|a|an|this|that|there)\b", re.IGNORECASE)
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def adds_beside(text: str) -> bool:
     """Whether the sentence says of itself that it adds to what was said ("too", "another"), or only supposes."""
     return bool(_BESIDE.search(text) or _HYPOTHETICAL.search(text))

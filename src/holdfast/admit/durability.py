@@ -1,22 +1,29 @@
 """How likely a sentence is to help a future conversation that does not include its turn.
 
-A logistic score over what a reader sees at a glance (admit/glance.py). A turn's score adds up its sentences': one good
-sentence is enough, two are better. The weights are learned from labels of our own (training/durability.py) and shipped
-as a small table; public sets only judge them.
+A logistic score over what a reader sees at a glance (admit/glance.py) and over what the sentence is about, as the
+packaged static model has it, whichever embedder is configured: the same log gives the same records under any profile. A
+turn's score adds up its sentences': one good sentence is enough, two are better. The weights are learned from labels of
+our own (training/durability.py) and shipped as a small table; public sets only judge them.
 """
 
 from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
-from holdfast.admit.glance import FEATURES, glance
-from holdfast.admit.sentences import sentences
+import numpy as np
+from numpy.typing import NDArray
 
-__all__ = ["Weighed", "weigh", "weights_version"]
+from holdfast.admit.glance import FEATURES, glance
+from holdfast.models.static import StaticEmbedder
+
+__all__ = ["Weighed", "features", "weigh", "weights_version"]
+
+_Numbers = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,23 +35,36 @@ class Weighed:
     whole: float
 
 
-def weigh(text: str, answers_question: bool) -> Weighed:
-    """`answers_question`: the turn before it, another's, ended in a question, so a fragment may be a full answer."""
-    found = sentences(text)
+def weigh(text: str, answers_question: bool, before: Sequence[str] = ()) -> Weighed:
+    """`answers_question`: the turn before it, another's, ended in a question, so a fragment may be a full answer.
+
+    `before`: what was said in the session until then, oldest first. Saying again what is known by now tells little.
+    """
+    found, seen = features(text, answers_question, before)
     if not found:
         return Weighed((), (), 0.0)
-    weights = _weights()
-    scores = []
-    for number, sentence in enumerate(found):
-        seen = glance(sentence, answers_question and number == 0, number == 0, len(found) == 1)
-        scores.append(sum(weight * value for weight, value in zip(weights, seen, strict=True)))
+    scores = (seen @ _weights()).tolist()
     highest = max(scores)
     together = highest + math.log(sum(math.exp(score - highest) for score in scores))
-    return Weighed(tuple(found), tuple(map(_probability, scores)), _probability(together))
+    return Weighed(found, tuple(map(_probability, scores)), _probability(together))
+
+
+def features(text: str, answers_question: bool, before: Sequence[str]) -> tuple[tuple[str, ...], _Numbers]:
+    """The sentences, and a row of numbers for each: the glance, then the vector of its meaning."""
+    seen = glance(text, answers_question, before)
+    if not seen.sentences:
+        return (), np.zeros((0, len(FEATURES) + _static().profile.dims))
+    plain = [sentence.replace("’", "'") for sentence in seen.sentences]
+    return seen.sentences, np.hstack([np.array(seen.features), _static().embed(plain)])
 
 
 def _probability(score: float) -> float:
     return 1.0 / (1.0 + math.exp(-max(-60.0, min(60.0, score))))
+
+
+@cache
+def _static() -> StaticEmbedder:
+    return StaticEmbedder()
 
 
 @cache
@@ -55,10 +75,12 @@ def _table() -> dict[str, object]:
 
 
 @cache
-def _weights() -> tuple[float, ...]:
-    by_name = _table()["weights"]
-    assert isinstance(by_name, dict) and set(by_name) == set(FEATURES), "weights and features do not belong together"
-    return tuple(float(by_name[name]) for name in FEATURES)
+def _weights() -> _Numbers:
+    by_name, meaning = _table()["weights"], _table()["meaning"]
+    assert isinstance(by_name, dict) and list(by_name) == list(FEATURES), "weights and features do not belong together"
+    assert _table()["model"] == _static().profile.fingerprint, "the weights belong to another static model"
+    assert isinstance(meaning, list)
+    return np.array([*by_name.values(), *meaning], dtype=np.float64)
 
 
 def weights_version() -> str:

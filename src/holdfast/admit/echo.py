@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from holdfast.recall.words import FUNCTION_WORDS, fold
+from holdfast.words import FUNCTION_WORDS, fold
 
 __all__ = ["is_echo"]
 

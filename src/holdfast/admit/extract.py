@@ -40,6 +40,8 @@ _PREFERENCE = re.compile(
     re.IGNORECASE,
 )
 
+_SPOKEN = (Role.USER, Role.ASSISTANT)
+
 # ADMIT-5: a direct statement, one that confirms what the assistant said, one that is only implied.
 _DIRECT, _CONFIRMED, _HEDGED = 0.9, 0.7, 0.6
 
@@ -50,7 +52,8 @@ class DeterministicExtractor:
 
     def extract(self, turn: Turn, before: Sequence[Turn]) -> list[Candidate]:
         answers = answers_question(before)
-        weighed = weigh(turn.text, answers)
+        spoken = [one.text for one in before if one.role in _SPOKEN]
+        weighed = weigh(turn.text, answers, spoken)
         return [self._candidate(turn, before, weighed, number, answers) for number in self._worth(weighed)]
 
     def _worth(self, weighed: Weighed) -> list[int]:

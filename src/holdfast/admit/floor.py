@@ -15,7 +15,7 @@ from enum import StrEnum
 from holdfast.admit import junk
 from holdfast.admit.sentences import MAX_SENTENCE, sentences
 from holdfast.gate.claims import tool_limitation_claim
-from holdfast.recall.words import FUNCTION_WORDS
+from holdfast.words import FUNCTION_WORDS
 
 __all__ = ["Judged", "Reason", "Refusal", "judge", "judge_turn"]
 

@@ -88,8 +88,10 @@ _MANY_RELATIONS = word_set(
     roommate flatmate housemate teammate client customer student hobby grandchild grandson granddaughter horse hen
     rabbit goldfish bird hamster"""
 )
-_FRESH = word_set("new current latest meanwhile instead only")
+_FRESH = word_set("new current latest meanwhile instead only back completely")
 """Words by which a new value calls itself new; the frame is the same without them."""
+_AIMS = word_set("goal aim target priority plan topic theme")
+"""One may have two of them: to read thirty books, and to sleep eight hours."""
 _PEOPLE = word_set(
     "spouse husband wife partner boss manager director president head coach landlord dentist gp therapist captain "
     "owner leader editor founder author minister chair"
@@ -107,6 +109,8 @@ _OPPOSITES_TEXT = """
     light/dark manual/automatic optional/mandatory required/optional sync/async vegan/vegetarian
     bad/good badly/well ill/well short/long brief/detail formal/informal tab/space window/aisle metric/imperial
     concise/verbose early/late start/stop synchronous/asynchronous increase/decrease accept/reject raise/lower
+    open/fix broken/fix high/normal low/normal ill/recover ill/healthy pending/done pending/approve draft/publish
+    block/unblock busy/free empty/full fail/pass
     smoker/nonsmoker employed/unemployed healthy/ill alive/dead stable/broken
     open/close up/down inside/outside
 """
@@ -182,7 +186,7 @@ def one_value(frame: Frame) -> Holds:
     if old is not new and not (slot and {old, new} <= {ValueType.NAME, ValueType.PLAIN, ValueType.MIXED}):
         return _place(frame)
     keys = {word.key for word in frame.before}
-    if slot:
+    if slot and not (keys & _AIMS and old is ValueType.MIXED):
         return Holds.ONE
     if _inside_the_other(frame):
         return Holds.UNKNOWN
@@ -231,8 +235,8 @@ def _inside_the_other(frame: Frame) -> bool:
     """A country and, perhaps, a town in it: one may live in both."""
     if frame.before[-1].key not in _DWELL:
         return False
-    old, new = ({word.key for word in span} & COUNTRIES for span in (frame.old, frame.new))
-    return bool(old) != bool(new)
+    old, new = ({word.key for word in span} <= COUNTRIES for span in (frame.old, frame.new))
+    return old != new
 
 
 def _doing(frame: Frame, kind: ValueType) -> Holds:
@@ -266,7 +270,7 @@ def _being(frame: Frame, kind: ValueType) -> Holds:
     subject = frame.before[-1]
     if subject.kind is WordKind.PERSON:
         return Holds.UNKNOWN
-    if _one_of_many(frame):
+    if _one_of_many(frame) or (keys & _AIMS and kind is ValueType.MIXED):
         return Holds.UNKNOWN
     if kind is ValueType.WHEN:
         return Holds.ONE

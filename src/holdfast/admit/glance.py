@@ -1,193 +1,195 @@
-"""What a reader sees in a sentence at a glance: who it is about, its tense, names, numbers, times, and its manner.
+"""What a reader sees at a glance in each sentence of a turn: who it is about, its tense, names, numbers, times, its
+manner, and how much of it is new in the conversation.
 
-English. Each pattern is a plain list of words or a short phrase, so reading is linear; none of them decides alone.
+English. Words are looked up, not searched for, so reading is linear; none of the features decides alone.
 """
 
 from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from itertools import pairwise
+from typing import TypeVar
 
-from holdfast.recall.words import FUNCTION_WORDS
+from holdfast.admit.glance_words import EMPTY_OBJECTS, FIRST_PAIRS, FIRST_WORDS, LEADS, LIKING, PAIRS, WORDS
+from holdfast.admit.sentences import sentences
+from holdfast.models.static import shipped_vocabulary
+from holdfast.words import FUNCTION_WORDS, terms
 
-__all__ = ["FEATURES", "glance"]
+__all__ = ["FEATURES", "MOST_SENTENCES", "Glance", "glance"]
 
+MOST_SENTENCES = 200
+"""Of one turn: its beginning and its end. What is longer was pasted; its turn keeps the whole."""
+_MOST_HEARD = 4000
+"""Characters of an earlier turn that are read for what is not new; of a paste, its beginning."""
+_COMMON, _KNOWN = 6000, 12_000
+"""A word is uncommon, or rare, if it is not among so many of the vocabulary's first pieces: they stand by frequency."""
+_LONG = math.log1p(6)
+"""Content words of a sentence that tells more than its bare fact."""
+_BRIEF = 6
+"""Words of a turn that hardly says anything (the issue's own measure of small talk)."""
 
-def _word(*alternatives: str) -> re.Pattern[str]:
-    """Any of these as whole words, anywhere, whatever their case."""
-    return re.compile(r"\b(?:" + "|".join(alternatives) + r")\b", re.IGNORECASE)
+_WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
+_DIGIT = re.compile(r"\d+")
+_IS = frozenset(("is", "are", "was", "were", "lives", "works", "moved"))
+_NAME = re.compile(r"(?<=[a-z,;:')] )(?!I\b)[A-Z][a-z]+|\b[A-Z]{2,}\b")
+# A name that calls somebody says nothing about them: "Thanks, Ida!", "Hey Ida,", "Ida, look".
+_CALLED = re.compile(
+    r"(?:, |^(?:hey|hi|hello|thanks|thank you|yeah|yep|wow|oh|morning|congrats|whoa|dear|good \w+),? )"
+    r"(?-i:([A-Z][a-z]+))(?=[,!.?]|$)|^(?-i:([A-Z][a-z]+))(?=[,!])",
+    re.IGNORECASE,
+)
 
-
-def _opening(*alternatives: str) -> re.Pattern[str]:
-    """Any of these at the beginning."""
-    return re.compile(r"(?:" + "|".join(alternatives) + r")\b", re.IGNORECASE)
-
-
-_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
-_LEAD = r"(?:(?:and|but|so|well|yeah|yes|yep|no|oh|ok|okay|actually|also|anyway|btw|wow|hey),? )?"
-_I = re.compile(r"\b(?:i|we)(?:\b|['’](?:m|ve|re|ll|d)\b)", re.IGNORECASE)
-_MY = _word("my", "our", "mine", "ours", "myself", "ourselves")
-_YOU = re.compile(r"\b(?:you|your|yours|yourself|u|ur)\b", re.IGNORECASE)
-_KIN = _word(
-    "mom", "mum", "mother", "dad", "father", "parents?", "sisters?", "brothers?", "siblings?", "sons?", "daughters?",
-    "kids?", "child(?:ren)?", "wife", "husband", "partner", "girlfriend", "boyfriend", "fianc[eé]e?", "family",
-    "grand(?:ma|mother|pa|father|parents)", "aunt", "uncle", "cousins?", "niece", "nephew", "friends?", "roommate",
-    "flatmate", "neighbou?rs?", "colleagues?", "boss", "team", "dogs?", "cats?", "puppy", "kitten", "pets?", "baby",
-    "twins", "ex",
+_FLAGS = tuple(dict.fromkeys([*WORDS, *PAIRS, *FIRST_WORDS, *FIRST_PAIRS]))
+_BIT = {name: 1 << place for place, name in enumerate(_FLAGS)}
+_MADE = (
+    "bias", "words", "content", "question", "exclaim", "own_past", "my_kin", "name", "called", "other_name", "answer",
+    "first", "alone", "own_content", "you_not_own", "short", "long_own", "life_not_own", "reaction_own", "i_start",
+    "you_start", "new", "new_share", "uncommon", "rare", "turn_answers", "turn_after_question", "turn_questions",
+    "turn_brief", "my_is", "brief_tells", "am_a", "likes_a",
 )  # fmt: skip
-_LIFE = _word(
-    "house", "home", "apartment", "flat", "mov(?:ed?|ing)", "married", "wedding", "divorced?", "engaged", "born",
-    "birthday", "anniversary", "pregnant", "hospital", "doctor", "surgery", "diagnosed", "injur(?:y|ed)", "sick",
-    "vacation", "holidays?", "trip", "travel(?:l?ed)?", "visited", "race", "marathon", "tournament", "competition",
-    "concert", "festival", "volunteer(?:ed|ing)?", "garden", "car", "bike", "guitar", "piano", "violin",
-    "paint(?:ed|ing)s?", "pottery", "camping", "hik(?:ed?|ing)", "yoga", "gym", "recipes?", "vegetarian", "vegan",
-    "coffee", "tea", "books?", "movies?", "shows?", "games?", "band", "club", "group", "church", "charity",
-)  # fmt: skip
-_PAST = _word(
-    "[a-z]{3,}ed", "went", "got", "had", "made", "took", "saw", "was", "were", "found", "met", "bought", "won", "came",
-    "did", "gave", "felt", "ran", "lost", "left", "told", "said", "thought", "read", "wrote", "heard", "became",
-    "began", "brought", "built", "caught", "chose", "drove", "ate", "fell", "flew", "forgot", "grew", "kept", "knew",
-    "learnt", "led", "paid", "sold", "sent", "slept", "spent", "spoke", "stood", "swam", "taught", "threw",
-    "understood", "wore", "broke", "drew", "rode", "sang", "shot", "hit", "quit", "put", "cut", "hurt", "woke",
-    "fought", "held", "lent", "sat", "stuck", "been", "done", "seen", "given", "taken", "gone", "written", "known",
-    "shown", "eaten", "begun", "chosen", "grown",
-)  # fmt: skip
-_REACTION = _opening(
-    "wow", "whoa", "aw+", "oh", "ooh", "haha\\w*", "lol", "yay", "omg", "cool", "nice", "great", "awesome", "amazing",
-    "fantastic", "wonderful", "lovely", "brilliant", "sweet", "perfect", "excellent", "congrat\\w*", "well done",
-    "good (?:job|for you|luck|point|call|idea|to hear)", "sounds?", "that['’]?s", "that (?:is|was|sounds|must|makes)",
-    "this (?:is|sounds)", "so (?:cool|sweet|proud|happy|glad|sorry)", "glad", "happy to hear", "sorry to hear",
-    "totally", "absolutely", "definitely", "exactly", "agreed", "true", "right", "of course", "sure",
-    "no (?:way|problem|worries|doubt)", "yep", "yeah", "yes", "yup", "same here", "me too", "looks?",
-    "love (?:it|that|this|the|your)", "can['’]?t wait to (?:hear|see)",
-)  # fmt: skip
-_NAME = re.compile(r"(?<=[a-z,;:'’)] )(?!I\b)[A-Z][a-z]+|\b[A-Z]{2,}\b")
-
-# Flags: name → pattern, searched anywhere (openings are matched at the beginning).
-_ANYWHERE = {
-    "me": _word("me", "us"),
-    "thanks": _word("thanks", "thank you", "thx", "appreciate", "grateful", "means a lot", "cheers"),
-    "wish": _word(
-        "good luck", "let me know", "keep (?:it up|me posted|going|up)", "(?:proud|glad|happy|excited|sorry) "
-        "(?:for you|to hear|that you|of you)", "hope (?:you|it|that|your)", "you(?:['’]ll| will) (?:be|do|find)",
-        "rooting for", "here for you", "best of luck", "enjoy your", "don['’]t (?:worry|give up)", "feel free",
-    ),
-    "perfect": _word("(?:i|we)(?:['’]ve| have)(?: just| never| always| recently| also| finally| already)? [a-z]+"),
-    "plan": _word(
-        "going to", "gonna", "plan(?:s|ning|ned)? (?:to|on|for)", "(?:i|we)(?:['’]ll| will)", "thinking (?:of|about)",
-        "hoping to", "want to", "wanna", "looking forward", "can['’]t wait", "aim(?:ing)? to", "intend", "will be",
-        "signed up", "booked", "scheduled", "applied",
-    ),
-    "like": _word(
-        "loves?", "liked?s?", "enjoy(?:s|ed)?", "prefers?", "hates?", "dislikes?", "adore", "favou?rites?", "fan of",
-        "into", "obsessed", "allergic", "can['’]t stand", "rather", "interested in", "passion(?:ate)?", "keen",
-    ),
-    "am": _word("i['’]m", "i am", "we['’]re", "we are", "i was", "we were", "my name is", "call me"),
-    "have": _word("(?:i|we|she|he|they)(?:['’]ve got| have| has| own| owns| got| bought| adopted| need| use| used)"),
-    "work": _word(
-        "jobs?", "work(?:ing|ed)?", "office", "company", "projects?", "clients?", "school", "college", "university",
-        "class", "course", "degree", "exams?", "study(?:ing)?", "business", "career", "promotion", "salary", "shift",
-        "intern(?:ship)?", "startup", "stores?", "shop", "repo", "server", "deploy(?:s|ed)?", "database", "production",
-        "api", "codebase",
-    ),
-    "time": _word(
-        "yesterday", "today", "tonight", "tomorrow", "last", "ago", "since", "recently", "lately", "weeks?",
-        "weekends?",
-        "months?", "years?", "(?:mon|tues|wednes|thurs|fri|satur|sun)days?", "january", "february", "march", "april",
-        "june", "july", "august", "september", "october", "november", "december", "spring", "summer", "autumn",
-        "winter", "christmas", "easter", "every", "daily", "usually", "always", "never", "often", "once", "twice",
-    ),
-    "number": re.compile(
-        r"\d|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|hundred|thousand|million|half|first"
-        r"|second|third)\b",
-        re.IGNORECASE,
-    ),
-    "unreal": _word(
-        "if i", "if we", "i wish", "would", "could", "might", "imagine", "suppose", "what if", "maybe", "perhaps",
-        "probably",
-    ),
-    "rule": _word(
-        "from now on", "always", "never", "make sure", "remember (?:that|this|to)", "in future", "must", "no longer",
-        "instead of", "switched", "decided", "changed my mind", "agreed", "any ?more",
-    ),
-    "feeling": _word(
-        "feel(?:ing)?s?", "felt", "happy", "sad", "proud", "excited", "nervous", "anxious", "stressed", "relaxed",
-        "calm", "tired", "exhausted", "thrilled", "scared", "worried", "inspired", "motivated", "peace", "joy",
-        "confident", "fulfill\\w*", "rewarding", "therapeutic", "overwhelmed",
-    ),
-    "helps": _word(
-        "(?:helps?|makes?|reminds?|keeps?|gives?|lets|taught|inspired|helped|made) (?:me|us)", "for me", "to me",
-    ),
-}  # fmt: skip
-_AT_START = {
-    "i_start": _opening(_LEAD + r"(?:i|we|my|our)"),
-    "you_start": _opening(_LEAD + r"(?:i think |i hope |hope )?(?:you|your)"),
-    "question_start": _opening(
-        "what", "when", "where", "why", "who", "whom", "which", "how", "do", "does", "did", "is", "are", "was", "were",
-        "can", "could", "would", "will", "should", "have", "has", "any", "got", "shall", "may", "ever",
-    ),
-    "greeting": _opening(
-        "hi", "hey", "hello", "good (?:morning|evening|afternoon|night)", "howdy", "yo", "long time", "bye", "goodbye",
-        "see you", "talk (?:to you )?(?:soon|later)", "take care", "have a (?:great|good|nice)",
-    ),
-    "evaluation": _opening(
-        "(?:it|that|this|these|those|they|there|everything|life|nature|music|art)"
-        "(?:['’]?s|['’]re| is| was| are| were| can| really| must| makes?| sounds?| looks?| feels?)",
-    ),
-    "command": _opening(
-        "please", "(?:can|could|would) you", "let['’]?s", "don['’]?t", "make", "give", "show", "tell", "write",
-        "explain", "find", "add", "fix", "use", "try", "check", "look", "send", "list", "create", "help", "keep",
-        "take",
-        "go", "come", "wait", "stop", "translate", "summari[sz]e", "rewrite", "run", "open", "set", "put", "remove",
-        "change", "update", "convert", "draft", "suggest", "recommend",
-    ),
-}  # fmt: skip
-
-FEATURES: tuple[str, ...] = (
-    "bias", "words", "content", "i", "my", "you", "question", "exclaim", "reaction", "past", "own_past", "kin",
-    "my_kin",
-    "life", "name", "answer", "first", "alone", "own_content", "you_not_own", "short", "long_own", "life_not_own",
-    "reaction_own", *_ANYWHERE, *_AT_START,
-)  # fmt: skip
+FEATURES: tuple[str, ...] = (*_MADE, *_FLAGS)
 
 
-def glance(sentence: str, answers: bool, first: bool, alone: bool) -> list[float]:
-    """The features of a sentence, in the order of FEATURES: flags as 0 or 1, amounts as logarithms."""
-    words = _WORD.findall(sentence)
-    content = math.log1p(sum(word.lower().replace("’", "'") not in FUNCTION_WORDS for word in words))
-    i, my, you = (bool(pattern.search(sentence)) for pattern in (_I, _MY, _YOU))
-    own = i or my
-    past, kin, life = (bool(pattern.search(sentence)) for pattern in (_PAST, _KIN, _LIFE))
-    reaction = bool(_REACTION.match(sentence))
-    question = sentence.rstrip("\"'”’) ").endswith("?")
-    amounts: dict[str, float] = {
-        "bias": 1.0,
-        "words": math.log1p(len(words)),
-        "content": content,
-        "name": math.log1p(min(len(_NAME.findall(sentence)), 3)),
-        "own_content": content if own and not question else 0.0,
-    }
-    flags = {
-        "i": i,
-        "my": my,
-        "you": you,
-        "question": question,
-        "exclaim": sentence.endswith("!"),
-        "reaction": reaction,
-        "past": past,
-        "own_past": past and own,
-        "kin": kin,
-        "my_kin": kin and my,
-        "life": life,
-        "answer": answers,
-        "first": first,
-        "alone": alone,
-        "you_not_own": you and not own,
-        "short": len(words) <= 3,
-        "long_own": own and content >= math.log1p(6),
-        "life_not_own": life and not own,
-        "reaction_own": reaction and own,
-    }
-    flags |= {name: bool(pattern.search(sentence)) for name, pattern in _ANYWHERE.items()}
-    flags |= {name: bool(pattern.match(sentence)) for name, pattern in _AT_START.items()}
-    return [amounts[name] if name in amounts else float(flags[name]) for name in FEATURES]
+_Key = TypeVar("_Key")
+
+
+def _bits(table: dict[str, frozenset[_Key]]) -> dict[_Key, int]:
+    """The flags that each word or pair raises."""
+    bits: dict[_Key, int] = {}
+    for name, keys in table.items():
+        for key in keys:
+            bits[key] = bits.get(key, 0) | _BIT[name]
+    return bits
+
+
+_WORD_BITS, _PAIR_BITS = _bits(WORDS), _bits(PAIRS)
+_FIRST_BITS, _FIRST_PAIR_BITS = _bits(FIRST_WORDS), _bits(FIRST_PAIRS)
+
+
+@dataclass(frozen=True, slots=True)
+class Glance:
+    """A turn's sentences, and of each its features in the order of FEATURES: flags as 0 or 1, amounts as logarithms."""
+
+    sentences: tuple[str, ...]
+    features: list[list[float]]
+
+
+def glance(text: str, answers_question: bool, before: Sequence[str]) -> Glance:
+    """`before`: the texts of the conversation's earlier turns, oldest first, whoever said them."""
+    found = sentences(text)
+    if len(found) > MOST_SENTENCES:
+        found = found[: MOST_SENTENCES // 2] + found[-MOST_SENTENCES // 2 :]
+    heard: set[str] = set().union(*(_content(earlier[:_MOST_HEARD]) for earlier in before))
+    turn = [
+        float(answers_question),
+        float(bool(before) and "?" in before[-1]),
+        math.log1p(sum("?" in sentence for sentence in found)),
+        float(len(text[:_MOST_HEARD].split()) <= _BRIEF),
+    ]
+    rows = []
+    for number, sentence in enumerate(found):
+        content = _content(sentence)
+        new = len(content - heard)
+        heard |= content
+        place = (float(answers_question and number == 0), float(number == 0), float(len(found) == 1))
+        rows.append(_read(sentence, place, new, new / (1 + len(content)), turn))
+    return Glance(tuple(found), rows)
+
+
+def _read(sentence: str, place: tuple[float, float, float], new: int, share: float, turn: list[float]) -> list[float]:
+    plain = sentence.replace("’", "'")
+    words = _WORD.findall(plain.lower())
+    numbers = _DIGIT.findall(plain)
+    seen = _look_up(words) | (_BIT["number"] if numbers else 0)
+    own, past, you = seen & (_BIT["i"] | _BIT["my"]), seen & _BIT["past"], seen & _BIT["you"]
+    question = plain.rstrip("\"'”) ").endswith("?")
+    content = math.log1p(sum(word not in FUNCTION_WORDS for word in words))
+    begin = words[1:] if words and words[0] in LEADS else words
+    names = _NAME.findall(plain)
+    called = {one or other for one, other in _CALLED.findall(plain)}
+    uncommon, rare = _how_rare(words, numbers)
+    # "My sister's name is Ida", "our standup is at ten": an attribute and its value.
+    my_is = float(bool(begin) and begin[0] in ("my", "our") and not _IS.isdisjoint(begin[2:5]))
+    return [
+        1.0,
+        math.log1p(len(words)),
+        content,
+        float(question),
+        float(plain.endswith("!")),
+        float(bool(past and own)),
+        float(bool(seen & _BIT["kin"] and seen & _BIT["my"])),
+        math.log1p(min(len(names), 3)),
+        float(bool(called)),
+        math.log1p(min(sum(name not in called for name in names), 3)),
+        *place,
+        content if own and not question else 0.0,
+        float(bool(you and not own)),
+        float(len(words) <= 3),
+        float(bool(own and content >= _LONG)),
+        float(bool(seen & _BIT["life"] and not own)),
+        float(bool(seen & _BIT["reaction"] and own)),
+        float(bool(begin) and begin[0].partition("'")[0] in ("i", "we", "my", "our")),
+        float(bool(begin) and begin[0].partition("'")[0] in ("you", "your")),
+        math.log1p(new),
+        share,
+        uncommon,
+        rare,
+        *turn,
+        my_is,
+        float(bool(seen & _BIT["tells"] or my_is) and len(words) <= _BRIEF),
+        *_is_and_likes(words),
+        *(1.0 if seen & bit else 0.0 for bit in _BIT.values()),
+    ]
+
+
+def _is_and_likes(words: list[str]) -> tuple[float, float]:
+    """Whether it says what somebody is ("I'm a nurse"), and what they like ("I love jazz")."""
+    is_a = likes = False
+    for first, second, third in zip(words, words[1:], words[2:], strict=False):
+        if third not in EMPTY_OBJECTS:
+            is_a = is_a or (first in ("i'm", "am") and second in ("a", "an"))
+            likes = likes or (first == "i" and second in LIKING)
+    return float(is_a), float(likes)
+
+
+def _look_up(words: list[str]) -> int:
+    """Which flags the words raise, as bits."""
+    seen = 0
+    for word in words:
+        seen |= _WORD_BITS.get(word, 0)
+        if len(word) > 4 and word.endswith("ed"):
+            seen |= _BIT["past"]
+    for pair in pairwise(words):
+        seen |= _PAIR_BITS.get(pair, 0)
+    if words:
+        seen |= _FIRST_BITS.get(words[0], 0)
+        seen |= _FIRST_PAIR_BITS.get((words[0], words[1]), 0) if len(words) > 1 else 0
+    return seen
+
+
+def _how_rare(words: list[str], numbers: list[str]) -> tuple[float, float]:
+    common, known = _frequent()
+    spelled = {word.partition("'")[0] for word in words} | set(numbers)
+    uncommon = spelled - common
+    return math.log1p(len(uncommon)), math.log1p(len(uncommon - known))
+
+
+@cache
+def _frequent() -> tuple[frozenset[str], frozenset[str]]:
+    pieces = shipped_vocabulary()
+    return frozenset(pieces[:_COMMON]), frozenset(pieces[:_KNOWN])
+
+
+@lru_cache(maxsize=2048)  # a conversation's turns are read again for each turn after them
+def _content(text: str) -> frozenset[str]:
+    """The terms of a text that say what it is about."""
+    return frozenset(terms(text)) - _function_terms()
+
+
+@cache
+def _function_terms() -> frozenset[str]:
+    return FUNCTION_WORDS.union(*(terms(word) for word in FUNCTION_WORDS))

@@ -14,7 +14,7 @@ from itertools import pairwise
 from holdfast.admit.floor import Reason, judge
 from holdfast.admit.sentences import prose, sentences
 from holdfast.admit.values import Word, WordKind, read
-from holdfast.recall.words import fold
+from holdfast.words import fold
 
 __all__ = ["Grounding", "ground"]
 

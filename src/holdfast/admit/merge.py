@@ -7,21 +7,22 @@ replaces another when a reason can be told (MERGE-4) and its source is no worse 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import assert_never
 
+from holdfast.admit.replacement import reading_of
 from holdfast.admit.similarity import Comparison, Likeness, compare
 from holdfast.admit.supersede import replaces
-from holdfast.admit.values import read
+from holdfast.admit.topics import same_matter
 from holdfast.model import Kind, Provenance
 from holdfast.models.embedder import Thresholds
+from holdfast.settings import MergeSettings
 
 __all__ = [
     "Add",
     "Drop",
     "Merge",
-    "MergeSettings",
     "Neighbour",
     "Statement",
     "Supersede",
@@ -30,17 +31,6 @@ __all__ = [
     "explain",
     "trust",
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class MergeSettings:
-    same: float | None = None
-    """Cosine from which two texts may be one claim; None: the embedder's own threshold (MERGE-1, the seeds' .92)."""
-    supersede: bool = True
-    """Off: nothing is retired by rules; a differing statement is kept beside the old one."""
-    floor: float = 0.0
-    """Cosine a record must have to be replaced by a rule. The rules read words, so whoever searches decides: 12 % of
-    our labelled replacements lie below .35 on the static model ("I moved to Ghent", "I live in Porto": .19)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +70,8 @@ class Add:
     reason: str
     beside: tuple[str, ...] = ()
     """Records it may replace: unsure, so both stay live."""
+    revises: tuple[str, ...] = ()
+    """Live records on the same matter that it is newer than: who asks about it wants this one first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +95,8 @@ class Supersede:
 
     old: tuple[str, ...]
     reason: str
+    revises: tuple[str, ...] = ()
+    """As in Add: older records on the same matter that stay live."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,15 +136,18 @@ def decide(
         return Add("nothing like it is remembered" if not nearest else "a summary stands for itself")
     guarded = ""
     for near in nearest:
-        if near.cosine < same:
+        if near.cosine < same * settings.reworded:
             break
         comparison = compare(new.text, near.text)
+        if near.cosine < same and comparison.likeness is not Likeness.SAME:
+            continue
         if verdict := _merge(new, near, comparison):
             return verdict
         guarded = guarded or f"close to {near.id} ({near.cosine:.2f}), but {comparison.reason}"
-    return _retire(new, nearest, thresholds, settings) or Add(
+    kept = _retire(new, nearest, thresholds, settings) or Add(
         guarded or f"nothing remembered says it; the nearest is {nearest[0].id} ({nearest[0].cosine:.2f})"
     )
+    return replace(kept, revises=_revised(new, nearest, kept, thresholds))
 
 
 # --- one claim -------------------------------------------------------------------------------------------------------
@@ -185,7 +182,7 @@ def _better_phrased(new: str, old: str, likeness: Likeness) -> bool:
     """Among equal sources: the more specific text, then the one with fewer words around the same content."""
     if likeness is not Likeness.SAME:
         return likeness is Likeness.MORE
-    ours, theirs = len(read(new).words), len(read(old).words)
+    ours, theirs = len(reading_of(new).words), len(reading_of(old).words)
     return (ours, -len(new.split())) > (theirs, -len(old.split()))
 
 
@@ -205,13 +202,16 @@ def _retire(
     """The records that the statement replaces, or that it may replace; None when it replaces nothing."""
     retired: dict[str, str] = {}
     beside: dict[str, str] = {}
+    findings = {near.id: replaces(new.text, near.text) for near in nearest if near.cosine >= settings.floor}
+    meant = [id for id, found in findings.items() if found is not None and (found.sure or found.alone)]
     for near in nearest:
-        found = replaces(new.text, near.text) if near.cosine >= settings.floor else None
+        found = findings.get(near.id)
         proposed = new.supersedes == near.id and near.cosine >= thresholds.related
         if found is None and not proposed:
             continue
         reason = found.reason if found else "the extractor proposed it"
-        if not (settings.supersede and (proposed or (found is not None and found.sure))):
+        certain = found is not None and (found.sure or (found.alone and meant == [near.id]))
+        if not (settings.supersede and (proposed or certain)):
             beside[near.id] = f"unsure whether it replaces it ({reason})"
         elif trust(new.provenance) < trust(near.provenance):
             beside[near.id] = f"{new.provenance.value} does not replace {near.provenance.value} ({reason})"
@@ -224,6 +224,22 @@ def _retire(
     if beside:
         return Add("; ".join(f"kept beside {id}: {reason}" for id, reason in beside.items()), tuple(beside))
     return None
+
+
+def _revised(
+    new: Statement, nearest: list[Neighbour], verdict: Add | Supersede, thresholds: Thresholds
+) -> tuple[str, ...]:
+    """Records of no better source that stay live and are older news of the same matter."""
+    retired = verdict.old if isinstance(verdict, Supersede) else ()
+    beside = verdict.beside if isinstance(verdict, Add) else ()
+    return tuple(
+        near.id
+        for near in nearest
+        if near.id not in retired
+        and near.at < new.at
+        and trust(new.provenance) >= trust(near.provenance)
+        and (near.id in beside or same_matter(new.text, near.text, near.cosine >= thresholds.boost))
+    )
 
 
 def explain(verdict: Verdict) -> str:

@@ -18,6 +18,7 @@ from holdfast.admit.claim import Candidate, Proposal, When
 from holdfast.admit.echo import is_echo
 from holdfast.admit.grounding import ground
 from holdfast.admit.prompt import Shown, instructions, prompt_version, repair, show
+from holdfast.admit.proposed import Dropped
 from holdfast.admit.secrets import mask
 from holdfast.admit.sentences import MAX_SENTENCE
 from holdfast.errors import ModelMisbehaved, ModelUnavailable
@@ -27,14 +28,6 @@ from holdfast.settings import AdmitSettings, ChatSettings
 from holdfast.spans import read_spans
 
 __all__ = ["Dropped", "LlmExtractor", "Proposals"]
-
-
-@dataclass(frozen=True, slots=True)
-class Dropped:
-    """A candidate of the model's that code did not take, and why; the text is masked."""
-
-    text: str
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +77,7 @@ _SCHEMA: Schema = {
     },
 }
 
+_CAP = "the turn has"
 _SPOKEN = (Role.USER, Role.ASSISTANT)
 _OWN_WORDS = (Origin.USER, Origin.IMPORTED)
 """Not what the user pasted: that is somebody else's until they say otherwise."""
@@ -93,7 +87,7 @@ _YES = re.compile(
     re.IGNORECASE,
 )
 _NO = re.compile(r"\W*(?:no|nope|nah|not|wrong|never|that['’]?s (?:not|wrong)|i (?:didn|don|never))\b", re.IGNORECASE)
-_FENCE = re.compile(r"\s*```(?:json)?\s*|\s*```\s*$", re.IGNORECASE)
+_FENCE = "```"
 
 
 def _no_records(turn: Turn) -> Sequence[Record]:
@@ -115,18 +109,22 @@ class LlmExtractor:
         self._settings = settings or AdmitSettings()
         self._timeout_s = timeout_s or ChatSettings().timeout_s
         self._known = known
-        self._name = f"llm:{getattr(chat, 'name', type(chat).__name__)}"
-        self._prompt = prompt_version(self._settings.criterion)
+        self.name = f"llm:{getattr(chat, 'name', type(chat).__name__)}"
+        self.criterion = self._settings.criterion
+        self.prompt = prompt_version(self.criterion)
 
     def extract(self, turn: Turn, before: Sequence[Turn]) -> list[Candidate]:
         return list(self.propose(turn, before).candidates)
 
-    def propose(self, turn: Turn, before: Sequence[Turn]) -> Proposals:
-        """The candidates of a user turn, and what was dropped. Raises ModelError: then the turn is tried again."""
+    def propose(self, turn: Turn, before: Sequence[Turn], known: Sequence[Record] | None = None) -> Proposals:
+        """The candidates of a user turn, and what was dropped. Raises ModelError: then the turn is tried again.
+
+        The texts are the user's own words: the caller has set aside what they pasted (admit/pasted.py).
+        """
         if turn.role is not Role.USER or not turn.text.strip():
             return Proposals(())
         spoken = [one for one in before if one.role in _SPOKEN][-self._settings.turns_shown :]
-        records = self._known(turn)[: self._settings.records_shown]
+        records = (self._known(turn) if known is None else known)[: self._settings.records_shown]
         shown = show(turn, spoken, records, self._settings.turn_chars)
         return self._dispose(shown, self._ask(shown))
 
@@ -139,12 +137,12 @@ class LlmExtractor:
         except ValidationError as error:
             left = deadline - time.monotonic()
             if left <= 0:
-                raise ModelUnavailable(f"{self._name} left no time to ask again for a usable answer") from error
+                raise ModelUnavailable(f"{self.name} left no time to ask again for a usable answer") from error
             messages += repair(answer, _complaint(error))
         try:
             return _read(self._chat.complete(messages, _SCHEMA, left))
         except ValidationError as error:
-            raise ModelMisbehaved(f"{self._name} gave two unusable answers: {_complaint(error)}") from error
+            raise ModelMisbehaved(f"{self.name} gave two unusable answers: {_complaint(error)}") from error
 
     def _dispose(self, shown: Shown, reply: _Reply) -> Proposals:
         kept: list[Candidate] = []
@@ -154,7 +152,8 @@ class LlmExtractor:
             if isinstance(outcome, Candidate):
                 kept.append(outcome)
             else:
-                dropped.append(Dropped(mask(item.text[:MAX_SENTENCE]).text, outcome))
+                rule = "cap" if outcome.startswith(_CAP) else "proposal"
+                dropped.append(Dropped(mask(item.text[:MAX_SENTENCE]).text, outcome, rule))
         return Proposals(tuple(kept), tuple(dropped))
 
     def _weigh(self, item: _Item, shown: Shown, kept: Sequence[Candidate]) -> Candidate | str:
@@ -172,7 +171,7 @@ class LlmExtractor:
         if source is None:
             return "the turns do not bear it out"
         if len(kept) >= self._settings.llm_records_per_turn:
-            return f"the turn has {self._settings.llm_records_per_turn} already"
+            return f"{_CAP} {self._settings.llm_records_per_turn} already"
         if any(is_echo(text, [one.text]) or is_echo(one.text, [text]) for one in kept):
             return "it says what another one says"
         return self._candidate(text, item, shown, source)
@@ -191,15 +190,15 @@ class LlmExtractor:
             proposal=Proposal.ADD if replaced is None else Proposal.SUPERSEDE,
             supersedes=None if replaced is None else shown.records[replaced].id,
             when=When(spans[0].phrase, spans[0].start, spans[0].end) if spans else None,
-            extractor=self._name,
-            criterion=self._settings.criterion,
-            notes={"prompt": self._prompt, "basis": item.basis},
+            extractor=self.name,
+            criterion=self.criterion,
+            notes={"prompt": self.prompt, "basis": item.basis, **({"confirmed": True} if source.confirmed else {})},
         )
 
     def _source(self, text: str, item: _Item, shown: Shown) -> _Source | None:
         """Who bears it out: the current turn, the user over several turns, or only the assistant's words as well."""
         settings = self._settings
-        for numbers, confidence in _tiers(item, shown, settings):
+        for numbers, confidence, agreed in _tiers(item, shown, settings):
             said = "\n".join(shown.texts[number] for number in numbers)
             alone = all(shown.turns[number].role is Role.USER for number in numbers)
             grounding = ground(text, said, least_share=settings.grounded_share, stated=alone)
@@ -213,7 +212,7 @@ class LlmExtractor:
             if grounding.hedged:
                 confidence *= settings.hedged
             provenance = Provenance.USER_STATED if own else Provenance.ASSISTANT_DERIVED
-            return _Source(provenance, min(max(confidence, 0.0), 1.0), numbers)
+            return _Source(provenance, min(max(confidence, 0.0), 1.0), numbers, agreed)
         return None
 
 
@@ -224,24 +223,37 @@ class _Source:
     provenance: Provenance
     confidence: float
     turns: tuple[int, ...]
+    confirmed: bool
+    """Another said it and the user agreed: their saying it is no echo."""
 
 
-def _tiers(item: _Item, shown: Shown, settings: AdmitSettings) -> Iterator[tuple[tuple[int, ...], float]]:
-    """The turns that may bear an item out, best source first, with the confidence that each deserves (ADMIT-5)."""
+def _tiers(item: _Item, shown: Shown, settings: AdmitSettings) -> Iterator[tuple[tuple[int, ...], float, bool]]:
+    """The turns that may bear an item out, best source first, the confidence that each deserves (ADMIT-5), and whether
+    the user agreed to what another said in them.
+    """
     now = shown.current
-    yield (now,), settings.confidence_stated
+    yield (now,), settings.confidence_stated, False
     cited = sorted({*item.turns, now})
     users = tuple(number for number in cited if shown.turns[number].role is Role.USER)
     if len(users) > 1:
-        yield users, settings.confidence_confirmed
+        yield users, settings.confidence_confirmed, False
     others = [number for number in cited if number not in users]
     if others and not _NO.match(shown.texts[now]):
-        agreed = _YES.match(shown.texts[now]) or shown.texts[others[-1]].rstrip().endswith("?")
-        yield tuple(cited), settings.confidence_confirmed if agreed else settings.confidence_implied
+        agreed = bool(_YES.match(shown.texts[now])) or shown.texts[others[-1]].rstrip().endswith("?")
+        yield tuple(cited), settings.confidence_confirmed if agreed else settings.confidence_implied, agreed
 
 
 def _read(answer: str) -> _Reply:
-    return _Reply.model_validate_json(_FENCE.sub("", answer))
+    return _Reply.model_validate_json(_unfenced(answer))
+
+
+def _unfenced(answer: str) -> str:
+    """Without the fence that models like to put around JSON."""
+    text = answer.strip()
+    if not text.startswith(_FENCE):
+        return text
+    inside = text.removeprefix(_FENCE).removesuffix(_FENCE)
+    return inside[4:] if inside[:4].lower() == "json" else inside
 
 
 def _complaint(error: ValidationError) -> str:

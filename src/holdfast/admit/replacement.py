@@ -14,10 +14,12 @@ __all__ = ["CONTENT", "IS", "MOST_DETAIL", "NOW", "REMEMBERED", "TIES", "Replace
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """What the comparison found; `sure` False means: keep both, and say so."""
+    """What the comparison found; neither `sure` nor `alone` means: keep both, and say so."""
 
     sure: bool
     reason: str
+    alone: bool = False
+    """It holds if this is the only record it can mean: "the review has moved" ends the one review we know of."""
 
 
 CONTENT = (WordKind.PLAIN, WordKind.NAME)
@@ -25,7 +27,7 @@ IS = frozenset({"is", "am", "are", "s"})
 NOW = re.compile(r"\b(?:now|nowadays|these days|by now|meanwhile)\b", re.IGNORECASE)
 MOST_DETAIL = 3
 """Words by which a statement may be more detailed than what ended it: tennis ends with tennis on Mondays."""
-REMEMBERED = 1024
+REMEMBERED = 8192
 """Sentences whose reading is kept: a candidate meets several neighbours, and neighbours meet several candidates."""
 
 # Verbs that only tie a thing to its owner or its place; with the value gone nothing is left of the statement.

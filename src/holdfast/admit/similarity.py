@@ -6,7 +6,8 @@ from collections import Counter
 from dataclasses import dataclass
 from enum import StrEnum
 
-from holdfast.admit.values import Reading, Word, WordKind, read
+from holdfast.admit.replacement import reading_of
+from holdfast.admit.values import Reading, Word, WordKind
 from holdfast.admit.vocabulary import POSSESSIVES, word_set
 
 __all__ = ["Comparison", "Likeness", "compare", "compare_readings"]
@@ -50,7 +51,7 @@ def compare(first: str, second: str) -> Comparison:
         return Comparison(Likeness.SAME, "the same words")
     if max(len(first), len(second)) > LONGEST:
         return Comparison(Likeness.DIFFERENT, f"a text of more than {LONGEST:,} characters merges only with itself")
-    return compare_readings(read(first), read(second))
+    return compare_readings(reading_of(first), reading_of(second))
 
 
 def compare_readings(first: Reading, second: Reading) -> Comparison:
@@ -137,7 +138,8 @@ def _modifies(reading: Reading, index: int) -> bool:
     if index + 1 >= len(reading.words):
         return False
     after = reading.words[index + 1]
-    opened = word.lead[-1:] and word.lead[-1] in _OPENERS
+    counted = not word.lead and index > 0 and reading.words[index - 1].kind is WordKind.NUMBER  # "two young boys"
+    opened = counted or (word.lead[-1:] and word.lead[-1] in _OPENERS)
     return bool(opened) and not after.lead and after.kind in (WordKind.PLAIN, WordKind.NAME)
 
 

@@ -8,15 +8,21 @@ word of change, or the denial of what was said.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from holdfast.admit.amounts import by_amount
-from holdfast.admit.changed_claims import by_attribute
+from holdfast.admit.attitudes import by_attitude
+from holdfast.admit.changed_claims import by_attribute, claims_of
 from holdfast.admit.changed_things import by_change
 from holdfast.admit.cues import adds_beside, clauses
-from holdfast.admit.denied import denial
-from holdfast.admit.frames import Holds, ValueType, align, one_value, plain_value, value_type
-from holdfast.admit.replacement import NOW, Replacement, keys_of, reading_of, said
+from holdfast.admit.denied import denial, turned
+from holdfast.admit.frames import Holds, ValueType, align, measure, one_value, plain_value, same_key, value_type
+from holdfast.admit.fulfilled import by_outcome
+from holdfast.admit.replacement import NOW, REMEMBERED, TIES, Replacement, keys_of, reading_of, said
+from holdfast.admit.revised import by_revision
+from holdfast.admit.topics import topics
 from holdfast.admit.values import Reading, WordKind
+from holdfast.admit.vocabulary import word_set
 
 __all__ = ["Replacement", "replaces"]
 
@@ -28,23 +34,67 @@ def replaces(new: str, old: str) -> Replacement | None:
     """Why the new statement replaces the old one, or might; None when nothing says so."""
     if len(new) > MOST_CHARS or len(old) > MOST_CHARS or adds_beside(new):
         return None
-    before = reading_of(old)
+    if not _signature(new) & _signature(old):
+        return None  # the cheap refusal: nothing in common, neither a word nor an attribute
+    before, valued = reading_of(old), _valued(old)
     if not before.words or before.keys == reading_of(new).keys:
         return None
     doubt: Replacement | None = None
     for clause in clauses(new):
+        if not _signature(clause) & _signature(old):
+            continue
         after = reading_of(clause)
         for found in (
-            denial(before, after, clause),
-            _by_frame(before, after, new),
+            denial(before, after, clause) if turned(old) != turned(clause) else None,
+            _by_frame(before, after, new) if _alike_at_an_end(before, after) else None,
             by_attribute(old, clause),
-            by_amount(before, after, new) if clause == new.strip() else None,
+            by_amount(before, after, new) if valued and clause == new.strip() and _valued(new) else None,
             by_change(old, clause, reading_of(new)),
         ):
             if found is not None and found.sure:
                 return found
-            doubt = doubt or found
+            doubt = _stronger(doubt, found)
+    for found in (by_revision(old, new), by_attitude(old, new), by_outcome(old, new)):
+        if found is not None and found.sure:
+            return found
+        doubt = _stronger(doubt, found)
     return doubt
+
+
+def _alike_at_an_end(old: Reading, new: Reading) -> bool:
+    """Whether the sentences may share a frame at all: one that has them begin or end alike."""
+    if not new.words:
+        return False
+    opening = any(same_key(old.words[0], word) for word in new.words[:_OPENING])
+    return opening or any(word.key == old.words[-1].key for word in new.words)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _valued(text: str) -> bool:
+    return any(word.kind in (WordKind.NUMBER, WordKind.DATE, WordKind.TIME) for word in reading_of(text).words)
+
+
+def _stronger(first: Replacement | None, second: Replacement | None) -> Replacement | None:
+    if first is None or (second is not None and second.alone and not first.alone):
+        return second
+    return first
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _signature(text: str) -> frozenset[str]:
+    """What two statements must share a part of for one to replace the other: words that tell, attributes, tools."""
+    words = frozenset(
+        word.key for word in reading_of(text).words if word.kind not in _SMALL and word.key not in _COMMON
+    )
+    held = frozenset(f"a {claim.attribute}" for part in clauses(text) for claim in claims_of(part))
+    counted = frozenset(measure(word) for word in reading_of(text).words if word.kind is WordKind.NUMBER) - {""}
+    return words | held | counted | topics(text)
+
+
+_OPENING = 3
+"""Words that may stand before the shared frame: "my new phone number" and "my phone number"."""
+_SMALL = (WordKind.PERSON, WordKind.MODAL, WordKind.NEGATION)
+_COMMON = TIES - word_set("work live study play code run train subscribe rent ride fly")
 
 
 def _by_frame(old: Reading, new: Reading, clause: str) -> Replacement | None:

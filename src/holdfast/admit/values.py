@@ -40,7 +40,7 @@ from holdfast.admit.vocabulary import (
     WEAK_PREPOSITIONS,
     word_set,
 )
-from holdfast.recall.words import fold
+from holdfast.words import fold
 
 __all__ = ["Reading", "Word", "WordKind", "read"]
 

@@ -181,6 +181,8 @@ _PHRASES_TEXT = """
     a number of => several | at least => at-least | at most => at-most | more than => over
     less than => under | fewer than => under | such as => like | thanks to => because
     half an hour => 30 minute | a quarter of an hour => 15 minute | quarter of an hour => 15 minute
+    employed at => work at | employed by => work at | employed with => work at
+    am fond of => enjoy | is fond of => enjoy | are fond of => enjoy | suffer from => | suffers from =>
     t shirt => tshirt | e mail => email | on your own => alone | on my own => alone
 """
 PHRASES: dict[str, list[tuple[tuple[str, ...], tuple[str, ...]]]] = {}

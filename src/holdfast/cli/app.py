@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from holdfast.cli import bench, memory_verbs, store_verbs
+from holdfast.cli import bench, insight_verbs, memory_verbs, store_verbs
 from holdfast.cli.demo import demo
 from holdfast.cli.ingest import ingest
 from holdfast.version import __version__
@@ -49,6 +49,10 @@ app.command(rich_help_panel=_RECALL)(memory_verbs.search)
 app.command(rich_help_panel=_RECALL)(memory_verbs.recent)
 app.command(rich_help_panel=_RECALL)(memory_verbs.thread)
 app.command(rich_help_panel=_KNOW)(memory_verbs.why)
+app.command(rich_help_panel=_KNOW)(insight_verbs.history)
+app.command(rich_help_panel=_KNOW)(insight_verbs.stats)
 app.command(rich_help_panel=_KNOW)(memory_verbs.status)
+app.command(rich_help_panel=_CARE)(insight_verbs.calibrate)
+app.add_typer(insight_verbs.tune, name="tune", rich_help_panel=_CARE)
 app.add_typer(store_verbs.app, name="store", rich_help_panel=_CARE)
 app.add_typer(bench.app, name="bench", rich_help_panel=_CARE)

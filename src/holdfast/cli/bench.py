@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from holdfast.cli.bench_admission import add_commands as add_admission
+from holdfast.cli.bench_recall import add_commands as add_recall
 from holdfast.cli.benching import DataOption, OutOption, check_files, check_folder, report, steps
 
 __all__ = ["app"]
@@ -51,3 +53,7 @@ def hostile(
     with steps() as progress:
         figures = bench.run(data, progress)
     report(figures, out)
+
+
+add_recall(app)
+add_admission(app)

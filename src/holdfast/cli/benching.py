@@ -12,10 +12,12 @@ import typer
 
 from holdfast.errors import InputError
 
-__all__ = ["DataOption", "OutOption", "Step", "check_files", "check_folder", "report", "steps"]
+__all__ = ["DataOption", "OutOption", "Show", "Step", "check_files", "check_folder", "report", "steps"]
 
 Step = Callable[[str, int, int], None]
 """Called with (step, done, total)."""
+Show = Callable[[Mapping[str, object]], None]
+"""Prints the figures of a bench."""
 
 DataOption = Annotated[
     list[Path],
@@ -54,10 +56,11 @@ def steps() -> Iterator[Step]:
         yield lambda step, done, total: bars.update(task, description=step, completed=done, total=total)
 
 
-def report(figures: Mapping[str, object], out: Path | None) -> None:
+def report(figures: Mapping[str, object], out: Path | None, show: Show | None = None) -> None:
+    """Show the figures, as a bench's own table where it has one, and write all of them."""
     from holdfast.cli.show import show_figures
 
-    show_figures(figures)
+    (show or show_figures)(figures)
     if out is not None:
         out.write_text(json.dumps(figures, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
         typer.echo(f"written to {out}")

@@ -22,7 +22,7 @@ from holdfast.cli.options import (
 )
 from holdfast.errors import FlushTimeout, ModelError
 
-__all__ = ["forget", "recent", "remember", "search", "status", "thread", "why"]
+__all__ = ["IdArgument", "forget", "recent", "remember", "search", "status", "thread", "why"]
 
 _WAIT_S = 2.0  # for a memory to be found by meaning before the command ends
 

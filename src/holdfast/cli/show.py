@@ -32,6 +32,7 @@ __all__ = [
     "show_status",
     "show_thread",
     "show_why",
+    "when",
 ]
 
 _INDENT = 4
@@ -194,6 +195,8 @@ def _print_record(out: Console, record: Record, full: bool) -> None:
     head = Text(when(record.at))
     head.append(f"  {record.kind.value}", style="bold blue")
     head.append(f"  {record.provenance.value}, confidence {record.confidence:.2f}")
+    if record.superseded_by is not None:
+        head.append(f"  replaced by {record.superseded_by}", style="yellow")
     head.append(f"  {record.id}", style="dim")
     out.print(head)
     _print_body(out, record.text, full)
@@ -216,7 +219,7 @@ def show_why(why: Why) -> None:
     for decision in why.decisions:
         line = Text(decision.what, style="bold")
         line.append(f": {calm(decision.reason)}", style="not bold")
-        details = ", ".join(f"{name} {calm(str(value))}" for name, value in decision.details.items())
+        details = ", ".join(_detail(name, value) for name, value in decision.details.items())
         if decision.at is not None:
             details = f"{when(decision.at)}; {details}" if details else when(decision.at)
         if details:
@@ -226,6 +229,12 @@ def show_why(why: Why) -> None:
         _print_record(out, record, full=False)
     for turn in why.turns:
         _print_turn(out, turn, full=False)
+
+
+def _detail(name: str, value: object) -> str:
+    if isinstance(value, Mapping):  # the record a candidate was compared with: its texts stand in the reason already
+        return f"{name} with {calm(str(value.get('with')))}, cosine {value.get('cosine'):.2f}"
+    return f"{name} {value:.2f}" if isinstance(value, float) else f"{name} {calm(str(value))}"
 
 
 # --- figures

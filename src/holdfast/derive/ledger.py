@@ -6,17 +6,25 @@ the log, and a turn is judged by the records of its own moment: a rebuild, which
 
 from __future__ import annotations
 
+from bisect import insort
+from collections import defaultdict
 from collections.abc import Sequence
+from datetime import datetime
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.admit.topics import index_keys
 from holdfast.model import Record
 from holdfast.store.protocol import Standing
 
 __all__ = ["Ledger"]
 
+_Lexicon = defaultdict[str, list[int]]
 _NEVER = np.iinfo(np.int64).max
+_NEWEST = 256
+"""Records looked at for one word, the newest: what is replaced is rarely older, and a common word tells little."""
 
 
 class Ledger:
@@ -27,10 +35,12 @@ class Ledger:
         self._vectors = np.zeros((self._room, 0), np.float32)
         self._born = np.zeros(self._room, np.int64)
         self._ends = np.full(self._room, _NEVER, np.int64)
+        self._heirs: dict[int, str] = {}
+        self._lexicon: _Lexicon | None = None  # places by key; made when it is first asked
         for one in standing:
             self.add(one.record, one.born, np.frombuffer(one.vector, "<f4"))
             if one.retired is not None:
-                self.end(one.record.id, one.retired)
+                self.end(one.record.id, one.retired, one.record.superseded_by)
 
     def add(self, record: Record, born: int, vector: NDArray[np.float32]) -> None:
         at = len(self.records)
@@ -44,6 +54,8 @@ class Ledger:
         self.records.append(record)
         self._places[record.id] = at
         self._vectors[at], self._born[at], self._ends[at] = vector, born, _NEVER
+        if self._lexicon is not None:
+            self._file(self._lexicon, at)
 
     def get(self, record_id: str) -> Record:
         return self.records[self._places[record_id]]
@@ -53,22 +65,61 @@ class Ledger:
 
     def change(self, record: Record, vector: NDArray[np.float32] | None) -> None:
         at = self._places[record.id]
+        if self._lexicon is not None and record.text != self.records[at].text:
+            for key in index_keys(self.records[at].text):
+                self._lexicon[key].remove(at)
+            for key in index_keys(record.text):
+                insort(self._lexicon[key], at)
         self.records[at] = record
         if vector is not None:
             self._vectors[at] = vector
 
-    def end(self, record_id: str, seq: int) -> None:
+    def end(self, record_id: str, seq: int, heir: str | None = None) -> None:
+        """It is live no longer from this line on; the heir is the record that replaced it, if one did."""
         at = self._places[record_id]
         self._ends[at] = min(self._ends[at], seq)
+        if heir is not None:
+            self._heirs[at] = heir
+
+    def outlived(self, vector: NDArray[np.float32], seq: int, moment: datetime, least: float) -> list[Record]:
+        """Records this near that were replaced before the line, by something said at this moment or later."""
+        if not self._heirs or not vector.any():
+            return []
+        gone = np.fromiter(self._heirs, np.int64)
+        near = gone[(self._vectors[gone] @ vector >= least) & (self._ends[gone] <= seq)]
+        heirs = ((int(at), self._heirs[int(at)]) for at in near)
+        return [self.records[at] for at, heir in heirs if heir in self and self.get(heir).at >= moment]
 
     def nearest(self, vector: NDArray[np.float32], seq: int, count: int, own: bool) -> list[tuple[Record, float]]:
         """The live records nearest to a vector at a line of the log; `own`: those this very line made count too."""
-        size = len(self.records)
-        born = self._born[:size]
-        live = ((born <= seq) if own else (born < seq)) & (self._ends[:size] > seq)
-        places = np.flatnonzero(live)
+        places = np.flatnonzero(self._live(seq, own))
         if not len(places) or not vector.any():
             return []
         cosines = self._vectors[places] @ vector
         order = np.lexsort((places, -cosines))[:count]
         return [(self.records[int(places[i])], float(cosines[i])) for i in order]
+
+    def akin(self, text: str, vector: NDArray[np.float32], seq: int, count: int) -> list[tuple[Record, float]]:
+        """The live records that share most of a text's telling words, and their cosines: what a statement replaces may
+        lie far from it in meaning ("I moved to Ghent", "I live in Porto": .19 on the static model).
+        """
+        if self._lexicon is None:
+            self._lexicon = defaultdict(list)
+            for at in range(len(self.records)):
+                self._file(self._lexicon, at)
+        live = self._live(seq, own=True)
+        shares: defaultdict[int, float] = defaultdict(float)
+        for key in sorted(index_keys(text)):
+            places = list(islice((at for at in reversed(self._lexicon.get(key, [])) if live[at]), _NEWEST))
+            for at in places:
+                shares[at] += 1.0 / (1.0 + len(places)) ** 0.5  # a rare word tells more
+        best = sorted(shares, key=lambda at: (-shares[at], -at))[:count]
+        return [(self.records[at], float(self._vectors[at] @ vector)) for at in best]
+
+    def _live(self, seq: int, own: bool) -> NDArray[np.bool_]:
+        born = self._born[: len(self.records)]
+        return ((born <= seq) if own else (born < seq)) & (self._ends[: len(self.records)] > seq)
+
+    def _file(self, lexicon: _Lexicon, at: int) -> None:
+        for key in index_keys(self.records[at].text):
+            lexicon[key].append(at)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from holdfast.models.embedder import Embedder
 from holdfast.recall.blocks import pack_segment
 from holdfast.recall.semantic import segments_stage, vectors_stage
-from holdfast.recall.words import script_of
 from holdfast.settings import IndexSettings
 from holdfast.store.protocol import BLOCK, Changes, Move, Snapshot, Space, Store
+from holdfast.words import script_of
 
-__all__ = ["embed_documents"]
+__all__ = ["embed_documents", "embed_texts", "fold"]
 
 
 def embed_documents(store: Store, namespace: str, space: Space, embedder: Embedder, settings: IndexSettings) -> int:
@@ -28,7 +28,7 @@ def embed_documents(store: Store, namespace: str, space: Space, embedder: Embedd
             return 0
         known = {num for num, _ in view.vectors_between(space, fingerprint, done, documents[-1].num)}
         fresh = [document for document in documents if document.num not in known]
-        vectors = _embed([document.text for document in fresh], embedder)
+        vectors = embed_texts([document.text for document in fresh], embedder)
         nums = [document.num for document in fresh]
         upto = documents[-1].num
         changes = Changes(
@@ -37,16 +37,12 @@ def embed_documents(store: Store, namespace: str, space: Space, embedder: Embedd
         )
         moves = [Move(embedding, done, upto)]
         if upto - folded >= settings.vector_tail:
-            added = dict(zip(nums, vectors, strict=True))
-            for block in range((folded + 1) // BLOCK, upto // BLOCK + 1):
-                segment = _fold(view, space, fingerprint, block, added)
-                if segment is not None:
-                    changes.segments.append((space, block, segment))
+            fold(view, space, changes, dict(zip(nums, vectors, strict=True)), folded, upto)
             moves.append(Move(folding, folded, upto))
     return len(documents) if store.advance(namespace, moves, changes) else 0
 
 
-def _embed(texts: Sequence[str], embedder: Embedder) -> NDArray[np.float32]:
+def embed_texts(texts: Sequence[str], embedder: Embedder) -> NDArray[np.float32]:
     """Unit vectors; the zero vector for a text in a script the model does not know (RECALL-9)."""
     vectors = np.ascontiguousarray(embedder.embed(texts), "<f4") if texts else np.zeros((0, 0), np.float32)
     scripts = embedder.profile.scripts
@@ -57,15 +53,15 @@ def _embed(texts: Sequence[str], embedder: Embedder) -> NDArray[np.float32]:
     return vectors
 
 
-def _fold(
-    view: Snapshot, space: Space, fingerprint: str, block: int, added: dict[int, NDArray[np.float32]]
-) -> bytes | None:
-    """The segment of a block: the vectors it has already, and those of this batch; None if it has none (acts alone)."""
-    first, last = block * BLOCK, (block + 1) * BLOCK - 1
-    stored = dict(view.vectors_between(space, fingerprint, max(first - 1, 0), last))
-    vectors = {num: np.frombuffer(data, "<f4") for num, data in stored.items()}
-    vectors.update({num: vector for num, vector in added.items() if first <= num <= last})
-    nums = sorted(vectors)
-    if not nums:
-        return None
-    return pack_segment(nums, np.stack([vectors[num] for num in nums]))
+def fold(
+    view: Snapshot, space: Space, changes: Changes, added: Mapping[int, NDArray[np.float32]], folded: int, upto: int
+) -> None:
+    """Write the segments of the blocks that have grown: the vectors they have already, and those of this batch."""
+    for block in range((folded + 1) // BLOCK, upto // BLOCK + 1):
+        first, last = block * BLOCK, (block + 1) * BLOCK - 1
+        stored = dict(view.vectors_between(space, changes.fingerprint, max(first - 1, 0), last))
+        vectors = {num: np.frombuffer(data, "<f4") for num, data in stored.items()}
+        vectors.update({num: vector for num, vector in added.items() if first <= num <= last})
+        nums = sorted(vectors)
+        if nums:  # a block may hold acts alone
+            changes.segments.append((space, block, pack_segment(nums, np.stack([vectors[num] for num in nums]))))

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from holdfast.recall.blocks import pack_documents, pack_posting
 from holdfast.recall.pool import words_stage
-from holdfast.recall.words import speaker_terms, term_counts
 from holdfast.settings import IndexSettings
 from holdfast.store.protocol import BLOCK, Changes, Document, Move, Space, Store
+from holdfast.words import speaker_terms, term_counts
 
 __all__ = ["index_words"]
 

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from holdfast.derive.passages import cut_turns
+from holdfast.derive.readings import read_turns
 from holdfast.derive.vectors import embed_documents
 from holdfast.derive.words import index_words
 from holdfast.errors import Closed, FlushTimeout, HoldfastError, ModelError, ModelUnavailable
@@ -35,6 +36,7 @@ _log = logging.getLogger("holdfast.derive")
 _WAIT_FOR_OTHERS_S = 0.01
 _LOOK_S = 0.05  # how often a flush looks again when nobody tells it of progress (another process may be at work)
 _GATHER_S = 0.05
+_WORDED = [space for space in Space if not space.reading]
 _RETRY_S = 1.0  # after a failing model; its breaker decides whether it is asked at all
 
 
@@ -60,8 +62,14 @@ class Worker:
         self._thread: threading.Thread | None = None
         self._gate = threading.Lock()
         self._failures = 0
-        self.degraded: str | None = None
-        """What keeps the work from going on; None when nothing does."""
+        self._trouble: str | None = None
+        if admission is not None:
+            admission.on_answer(self.wake)
+
+    @property
+    def degraded(self) -> str | None:
+        """What keeps the work from going on, or makes it worse than it could be; None when nothing does."""
+        return self._trouble or (None if self._admission is None else self._admission.degraded)
 
     # --- in the background
 
@@ -78,6 +86,8 @@ class Worker:
     def close(self) -> None:
         """Finish the batch in hand and stop. What is left is done by whoever opens the store next."""
         self._stop.set()
+        if self._admission is not None:
+            self._admission.close()
         self._hurry.set()
         self._wake.set()
         if self._thread is not None and self._thread is not threading.current_thread():
@@ -95,7 +105,7 @@ class Worker:
                 while not self._stop.is_set() and (done := self._step()):
                     if done < self._settings.batch:
                         self._gather()
-                self.degraded, pause = None, None
+                self._trouble, pause = None, None
             except Closed:
                 return
             except ModelError as error:
@@ -110,9 +120,9 @@ class Worker:
 
     def _failed(self, why: str) -> float:
         """Note what keeps the work from going on; how long to wait before it is tried again."""
-        if why != self.degraded:
+        if why != self._trouble:
             _log.warning("%s: %s", self._namespace, why)
-        self.degraded = why
+        self._trouble = why
         self._failures += 1
         return _RETRY_S
 
@@ -128,11 +138,12 @@ class Worker:
             if not mine:
                 return self._wait_for_other()
             done = cut_turns(self._store, self._namespace, self._settings)
-            for space in Space:
+            for space in _WORDED:
                 done += index_words(self._store, self._namespace, space, self._settings)
             if self._embedder is not None:
-                for space in Space:
+                for space in _WORDED:
                     done += embed_documents(self._store, self._namespace, space, self._embedder, self._settings)
+                done += read_turns(self._store, self._namespace, self._embedder, self._settings)
             if self._admission is not None:
                 done += self._admission.admit_batch()
         with self._moved:
@@ -155,7 +166,7 @@ class Worker:
                 left = view.end() - done
             for space in Space:
                 done = view.cursor(words_stage(space))
-                if len(view.documents(space, done, self._settings.tail)) >= self._settings.tail:
+                if space in _WORDED and len(view.documents(space, done, self._settings.tail)) >= self._settings.tail:
                     left = max(left, view.end(space) - done)
                 if self._embedder is not None:
                     done = view.cursor(vectors_stage(space, self._embedder.profile.fingerprint))
@@ -178,8 +189,8 @@ class Worker:
             while left:
                 if progress is not None:
                     progress(total - left, total)
-                if deadline is None and self.degraded and self._failures > failures:
-                    raise ModelUnavailable(self.degraded)
+                if deadline is None and self._trouble and self._failures > failures:
+                    raise ModelUnavailable(self._trouble)
                 if deadline is not None and time.monotonic() >= deadline:
                     raise FlushTimeout(
                         f"{left} lines of the log are not derived yet after {timeout} s"
@@ -195,6 +206,6 @@ class Worker:
                 total = max(total, left)
         finally:
             self._hurry.clear()
-        self.degraded = None  # nothing is left to do, so nothing keeps it from being done
+        self._trouble = None  # nothing is left to do, so nothing keeps it from being done
         if progress is not None and total:
             progress(total, total)

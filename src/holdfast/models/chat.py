@@ -146,11 +146,17 @@ class GuardedChat:
 
 
 def open_chat(
-    spec: str, *, timeout_s: float = _USUAL_TIMEOUT, max_reply_chars: int = _LONGEST_REPLY
+    spec: str,
+    *,
+    timeout_s: float = _USUAL_TIMEOUT,
+    max_reply_chars: int = _LONGEST_REPLY,
+    first_wait_s: float = ChatSettings().retry_s,
+    longest_wait_s: float = ChatSettings().longest_retry_s,
 ) -> GuardedChat | None:
     """The chat model a spec ("none", "URL#MODEL") names; None for "none". Raises InputError for anything else.
 
-    `timeout_s` is the usual deadline, for which a connection is kept; complete() may be given another.
+    `timeout_s` is the usual deadline, for which a connection is kept; complete() may be given another. The waits are
+    the breaker's, while the model is down.
     """
     if spec == "none":
         return None
@@ -159,7 +165,9 @@ def open_chat(
         raise InputError(
             f"no such chat model: {spec!r}. Write none, or URL#MODEL as in http://127.0.0.1:11434/v1#qwen3"
         )
-    return GuardedChat(OpenAIChat(url, model, timeout_s=timeout_s, max_reply_chars=max_reply_chars))
+    chat = OpenAIChat(url, model, timeout_s=timeout_s, max_reply_chars=max_reply_chars)
+    breaker = Breaker(f"chat model {model}", first_wait_s=first_wait_s, longest_wait_s=longest_wait_s)
+    return GuardedChat(chat, breaker)
 
 
 class _Refused(ModelMisbehaved):

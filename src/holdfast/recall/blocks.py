@@ -1,7 +1,7 @@
 """The layout of the word index's and the vector index's stored bytes.
 
 Blocks grow by appending, so adding documents never rewrites what is there:
-  documents   one row a document: offset in the block, length in terms, session, index, role or kind, time
+  documents   one row a document: offset in the block, length in terms, session, index, role or kind, marks, prior, time
   postings    three bytes a document that holds the term: offset in the block, how often (at most 255)
   segments    offsets, then one scale a vector, then int8 codes: a vector is its codes times its scale
 """
@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.recall.marks import marks_of, prior_of
 from holdfast.store.protocol import BLOCK, Document
 
 __all__ = [
@@ -30,7 +32,16 @@ __all__ = [
 ]
 
 DOCUMENT = np.dtype(
-    [("offset", "<u2"), ("length", "<u4"), ("session", "<u4"), ("index", "<u4"), ("sort", "u1"), ("at", "<i8")]
+    [
+        ("offset", "<u2"),
+        ("length", "<u4"),
+        ("session", "<u4"),
+        ("index", "<u4"),
+        ("sort", "u1"),
+        ("marks", "u1"),
+        ("prior", "u1"),
+        ("at", "<i8"),
+    ]
 )
 _COUNTS = [bytes([count]) for count in range(256)]
 POSTING = np.dtype([("offset", "<u2"), ("count", "u1")])
@@ -45,11 +56,26 @@ class Segment:
     scales: NDArray[np.float32]
     codes: NDArray[np.int8]
 
+    @cached_property
+    def total(self) -> NDArray[np.float32]:
+        """The sum of its vectors."""
+        total: NDArray[np.float32] = self.scales @ self.codes.astype(np.float32)
+        return total
+
 
 def pack_documents(documents: Sequence[Document], lengths: Sequence[int]) -> bytes:
-    """Rows of documents of one block."""
+    """Rows of documents of one block; `prior` is a share of 255."""
     rows = [
-        (document.num % BLOCK, length, document.session, document.index, document.sort, document.at)
+        (
+            document.num % BLOCK,
+            length,
+            document.session,
+            document.index,
+            document.sort,
+            marks_of(document.text),
+            prior_of(document),
+            document.at,
+        )
         for document, length in zip(documents, lengths, strict=True)
     ]
     return np.array(rows, DOCUMENT).tobytes()

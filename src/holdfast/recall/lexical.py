@@ -1,51 +1,48 @@
-"""The leg of the words: BM25 over every document of a pool, those in the index and those still waiting alike."""
+"""The leg of the words: BM25 over every document of the shelves, those in the index and those still waiting alike.
+
+A long turn counts by its best passage: a page holds any word, and says little about any.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.recall.blocks import read_postings
 from holdfast.recall.pool import Pool
+from holdfast.recall.shelf import Shelf, Shelves
 from holdfast.settings import RecallSettings
 from holdfast.store.protocol import Snapshot
 
-__all__ = ["Found", "score_words"]
+__all__ = ["find_terms", "score_words"]
 
 Found = tuple[NDArray[np.int64], NDArray[np.float32]]
 """Documents that hold a term, and how often each does."""
+Scores = NDArray[np.float32]
 
 
-def score_words(
-    view: Snapshot, pools: Sequence[Pool], terms: Sequence[str], settings: RecallSettings
-) -> list[NDArray[np.float32]]:
-    """One array of scores a pool, by document number. How rare a term is counts over all pools together."""
-    found = [_find(view, pool, terms) for pool in pools]
-    total = sum(pool.count for pool in pools)
-    average = max(sum(pool.total_length for pool in pools) / total, 1.0) if total else 1.0
-    norms = {
-        pool.space: pool.length * np.float32(settings.k1 * settings.b / average)
-        + np.float32(settings.k1 * (1.0 - settings.b))
-        for pool in pools
-    }
-    scores = [np.zeros(pool.size, np.float32) for pool in pools]
-    for number in range(len(terms)):
-        holders = sum(len(one[number][0]) for one in found)
-        if not holders:
-            continue
-        rarity = math.log(1.0 + (total - holders + 0.5) / (holders + 0.5))
-        for pool, one, score in zip(pools, found, scores, strict=True):
-            nums, counts = one[number]
-            if len(nums):
-                damped = counts + norms[pool.space][nums]
-                score[nums] += counts * np.float32(rarity * (settings.k1 + 1.0)) / damped
-    return scores
+def score_words(shelves: Shelves, terms: Sequence[str], settings: RecallSettings) -> Scores:
+    """Scores by position. How rare a term is counts over all shelves together."""
+    found = [find_terms(shelf.view, shelf.pool, terms) for shelf in shelves.parts]
+    total = shelves.count
+    length = sum(shelf.pool.total_length for shelf in shelves.parts)
+    weights = _Weights(
+        settings,
+        [_rarity(total, sum(len(one[number][0]) for one in found)) for number in range(len(terms))],
+        max(length / total, 1.0) if total else 1.0,
+    )
+    scored: Scores = shelves.joined(
+        [_score_shelf(shelf, terms, one, weights) for shelf, one in zip(shelves.parts, found, strict=True)]
+    )
+    return scored
 
 
-def _find(view: Snapshot, pool: Pool, terms: Sequence[str]) -> list[Found]:
+def find_terms(view: Snapshot, pool: Pool, terms: Sequence[str]) -> list[Found]:
+    """For each term the documents of a pool that hold it."""
     stored = view.postings(pool.space, terms)
     found: list[Found] = []
     for term in terms:
@@ -56,3 +53,33 @@ def _find(view: Snapshot, pool: Pool, terms: Sequence[str]) -> list[Found]:
             counts = np.concatenate([counts, np.array([count for _, count in late], np.float32)])
         found.append((nums, counts))
     return found
+
+
+def _rarity(total: int, holders: int) -> float:
+    return math.log(1.0 + (total - holders + 0.5) / (holders + 0.5)) if holders else 0.0
+
+
+@dataclass(frozen=True)
+class _Weights:
+    settings: RecallSettings
+    rarity: list[float]
+    average: float
+    """Length of a document."""
+
+    def score(self, pool: Pool, found: list[Found]) -> Scores:
+        """BM25: a term counts by how rare it is, less in a long text, and less each time it comes again."""
+        k1, b = self.settings.k1, self.settings.b
+        scores = np.zeros(pool.size, np.float32)
+        norms = pool.length * np.float32(k1 * b / self.average) + np.float32(k1 * (1.0 - b))
+        for (nums, counts), rare in zip(found, self.rarity, strict=True):
+            if rare and len(nums):
+                scores[nums] += counts * np.float32(rare * (k1 + 1.0)) / (counts + norms[nums])
+        return scores
+
+
+def _score_shelf(shelf: Shelf, terms: Sequence[str], found: list[Found], weights: _Weights) -> Scores:
+    whole = weights.score(shelf.pool, found)
+    if shelf.passages is None or not shelf.passages.count:
+        return whole
+    held = find_terms(shelf.view, shelf.passages, terms)
+    return shelf.best_passages(weights.score(shelf.passages, held), whole)

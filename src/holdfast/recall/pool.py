@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from holdfast.recall.blocks import read_documents
 from holdfast.recall.cache import BlockCache
-from holdfast.recall.words import speaker_terms, term_counts
+from holdfast.recall.marks import Mark, marks_of, prior_of
 from holdfast.store.protocol import BLOCK, BlockRef, Document, Snapshot, Space
+from holdfast.words import speaker_terms, term_counts
 
 __all__ = ["Pool", "Waiting", "read_pool", "words_stage"]
 
@@ -34,6 +35,8 @@ class Waiting:
 
     num: int
     counts: Counter[str]
+    marks: Mark
+    prior: int
     speaker: tuple[str, ...] = ()
 
     def count(self, term: str) -> int:
@@ -52,6 +55,9 @@ class Pool:
     index: NDArray[np.uint32]
     """Place in the session; of a passage, the number of its turn."""
     sort: NDArray[np.uint8]
+    marks: NDArray[np.uint8]
+    prior: NDArray[np.uint8]
+    """How likely its best sentence is worth keeping, as a share of 255."""
     at: NDArray[np.int64]
     before: NDArray[np.int64]
     """The document before it in its session, itself where there is none."""
@@ -69,7 +75,7 @@ class Pool:
         return len(self.exists)
 
 
-_COLUMNS = ("exists", "length", "session", "index", "sort", "at", "before", "after")
+_COLUMNS = ("exists", "length", "session", "index", "sort", "marks", "prior", "at", "before", "after")
 
 
 def read_pool(view: Snapshot, namespace: str, space: Space, cache: BlockCache, max_chars: int) -> Pool:
@@ -79,20 +85,17 @@ def read_pool(view: Snapshot, namespace: str, space: Space, cache: BlockCache, m
     if not documents:
         return indexed
     waiting = [
-        Waiting(
-            document.num,
-            cache.get((namespace, space, "waiting", document.num), None, partial(_count, document.text[:max_chars])),
-            tuple(speaker_terms(document.speaker)) if document.speaker else (),
-        )
+        cache.get((namespace, space, "waiting", document.num), None, partial(_wait, document, max_chars))
         for document in documents
     ]
     return _extend(indexed, documents, waiting)
 
 
-def _count(text: str) -> tuple[Counter[str], int]:
-    """The terms of a waiting text, and roughly what keeping them costs."""
-    counts = term_counts(text)
-    return counts, 200 + 120 * len(counts)
+def _wait(document: Document, max_chars: int) -> tuple[Waiting, int]:
+    """A waiting document as it will be indexed, and roughly what keeping it costs."""
+    counts = term_counts(document.text[:max_chars])
+    speaker = tuple(speaker_terms(document.speaker)) if document.speaker else ()
+    return Waiting(document.num, counts, marks_of(document.text), prior_of(document), speaker), 200 + 120 * len(counts)
 
 
 def _assemble(view: Snapshot, space: Space, refs: Sequence[BlockRef]) -> tuple[Pool, int]:
@@ -102,7 +105,7 @@ def _assemble(view: Snapshot, space: Space, refs: Sequence[BlockRef]) -> tuple[P
     pool = _empty(space, int(nums[-1].max()) + 1 if nums else 0)
     for places, block in zip(nums, blocks, strict=True):
         pool.exists[places] = True
-        for column in ("length", "session", "index", "sort", "at"):
+        for column in ("length", "session", "index", "sort", "marks", "prior", "at"):
             getattr(pool, column)[places] = block[column]
     return _counted(_in_line(pool)), sum(getattr(pool, column).nbytes for column in _COLUMNS)
 
@@ -131,6 +134,8 @@ def _extend(indexed: Pool, documents: Sequence[Document], waiting: Sequence[Wait
         pool.session[at] = document.session
         pool.index[at] = document.index
         pool.sort[at] = document.sort
+        pool.marks[at] = one.marks
+        pool.prior[at] = one.prior
         pool.at[at] = document.at
         former = last.get(document.session, indexed.last.get(document.session))
         if former is not None:
@@ -147,6 +152,8 @@ def _empty(space: Space, size: int) -> Pool:
         session=np.zeros(size, np.uint32),
         index=np.zeros(size, np.uint32),
         sort=np.zeros(size, np.uint8),
+        marks=np.zeros(size, np.uint8),
+        prior=np.zeros(size, np.uint8),
         at=np.zeros(size, np.int64),
         before=np.arange(size),
         after=np.arange(size),

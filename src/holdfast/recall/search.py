@@ -7,28 +7,29 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.errors import ModelError
 from holdfast.model import Hit, Hits, Kind, Origin, Provenance, Receipt, Record, Role, Stage, Turn
 from holdfast.models.embedder import Embedder
 from holdfast.moments import to_micros
 from holdfast.recall.cache import BlockCache
-from holdfast.recall.fuse import Leg, Mix
 from holdfast.recall.lexical import score_words
-from holdfast.recall.pool import Pool, read_pool
-from holdfast.recall.semantic import rescore, scan
-from holdfast.recall.words import query_terms, script_of, terms
+from holdfast.recall.marks import wanted_marks
+from holdfast.recall.pool import Pool
+from holdfast.recall.question import asks_for_replies, named_speaker, read
+from holdfast.recall.rank import answering, preferences, with_context
+from holdfast.recall.semantic import Meant, exact, scan_shelves
+from holdfast.recall.shelf import Shelves, read_shelf
+from holdfast.recall.when import read_question
 from holdfast.settings import Settings
-from holdfast.store.codes import kind_number, role_number
+from holdfast.store.codes import kind_number
 from holdfast.store.protocol import Snapshot, Space
+from holdfast.words import terms
 
 __all__ = ["Query", "search"]
 
-_FULL_PREFERENCE = 10  # the root of the number of documents from which the preference counts in full
 _FEW, _CROWD = 10, 500  # turns among which the profile's `related` and `relevant` are more than chance
 _BELOW = 1e-3  # how far a replaced turn is put below its successor
 _SHOWN_CHARS = 20_000  # of a hit's text are read for the words it shares with the question
@@ -71,59 +72,60 @@ class _Stopwatch:
 
 
 def search(
-    view: Snapshot, namespace: str, query: Query, embedder: Embedder | None, cache: BlockCache, settings: Settings
+    view: Snapshot,
+    namespace: str,
+    query: Query,
+    embedder: Embedder | None,
+    cache: BlockCache,
+    settings: Settings,
+    now: datetime,
 ) -> Hits:
     watch = _Stopwatch()
-    asked = query_terms(query.text[: settings.recall.question_chars], settings.recall.question_terms)
-    question, degraded = _embed(query.text[: settings.recall.question_chars], embedder)
-    watch.stage("question", len(asked), "meaning is silent" if question is None else "")
-    spaces = _spaces(query.kind)
-    pools = [read_pool(view, namespace, space, cache, settings.index.max_chars) for space in spaces]
-    lexical = score_words(view, pools, asked, settings.recall)
-    watch.stage("words", sum(int(np.count_nonzero(scores)) for scores in lexical), " ".join(asked[:12]))
-    # One list of candidates out of both spaces: positions in the joined arrays.
-    exists = _joined([pool.exists for pool in pools])
-    words = Leg.over(_joined(lexical), exists)
+    shelves = Shelves(
+        [read_shelf(view, namespace, space, cache, settings.index.max_chars) for space in _spaces(query.kind)]
+    )
+    asked = read_question(query.text, now)
+    speaker = named_speaker(shelves.parts[0], query.text, settings.recall)
+    question = read(query.text, speaker, embedder, settings.recall)
+    watch.stage("question", len(question.terms), "meaning is silent" if question.vector is None else "")
+    words = score_words(shelves, question.terms, settings.recall)
+    watch.stage("words", int(np.count_nonzero(words)), " ".join(question.terms[:12]))
     meaning = None
-    if question is not None and embedder is not None:
-        fingerprint = embedder.profile.fingerprint
-        scanned = [scan(view, namespace, pool, fingerprint, question, cache) for pool in pools]
-        meaning = Leg.over(_joined([scores for scores, _ in scanned]), _joined([heard for _, heard in scanned]))
+    if question.vector is not None and embedder is not None:
+        meaning = scan_shelves(shelves, embedder.profile.fingerprint, question.vector, cache)
         watch.stage("meaning", int(np.count_nonzero(meaning.heard)))
-    mix = Mix(words, meaning, settings.recall.dense_weight)
-    allowed = _joined([_allowed(view, pool, query) for pool in pools])
-    preference = _preference(settings.recall.user_preference, sum(pool.count for pool in pools))
-    preferred = _joined([_own_words(pool, preference) for pool in pools])
-    best = _candidates(mix, allowed, preferred, query.limit, settings.recall.rescore)
-    if meaning is not None and question is not None and embedder is not None:
-        for pool, start in zip(pools, _starts(pools), strict=True):
-            nums = [int(at) - start for at in best if start <= at < start + pool.size]
-            part = meaning.scores[start : start + pool.size]
-            rescore(view, pool.space, embedder.profile.fingerprint, question, nums, part)
-    best = best[_above_floor(mix, best, _relevant(embedder, mix))]
-    raw = mix.at(best)
-    fused = raw + preferred[best]
+    raw = answering(shelves, words, meaning, settings.recall)
+    windows = () if asked.ahead else asked.windows
+    fused = raw + preferences(shelves, wanted_marks(query.text), asks_for_replies(query.text), windows, settings.recall)
+    if speaker is not None:
+        fused[speaker.turns] += np.float32(settings.recall.speaker_preference)
+    fused = with_context(shelves, fused, settings.recall)
+    allowed = shelves.joined([_allowed(shelf.view, shelf.pool, query) for shelf in shelves.parts])
+    best = _top(np.where(allowed, fused, -np.inf), max(settings.recall.rescore, 4 * query.limit))
+    best = best[allowed[best]]
+    cosines = _cosines(shelves, best, embedder, question.vector)
+    best = best[_above_floor(words[best], cosines[best], _relevant(embedder, meaning))]
     if query.as_of is None:
         _lower_replaced(view.replaced_turns(), best, fused)
-    ranking = _Ranking(best, fused, raw, _joined([pool.at for pool in pools])[best]).best()
+    ranking = _Ranking(best, fused[best], raw[best], shelves.column("at")[best]).best()
     watch.stage("fused", len(best), "candidates above the floor")
-    hits = _read_hits(view, pools, ranking, mix, asked, query.limit)
+    hits = _read_hits(shelves, ranking, words, cosines, question.terms, query.limit)
     watch.stage("read", len(hits))
-    return Hits(hits, watch.receipt(_reason(asked, hits, question is not None), degraded))
+    return Hits(hits, watch.receipt(_reason(question.terms, hits, question.vector is not None), question.degraded))
 
 
-def _embed(text: str, embedder: Embedder | None) -> tuple[NDArray[np.float32] | None, str | None]:
-    """The question's vector; None when the semantic leg must stay silent, with the reason if something is broken."""
-    if embedder is None or not text.strip():
-        return None, None
-    scripts = embedder.profile.scripts
-    if scripts and script_of(text) not in scripts:
-        return None, None
-    try:
-        vector = embedder.embed([text])[0]
-    except ModelError as error:
-        return None, f"words only: {error}"
-    return (vector, None) if vector.any() else (None, None)
+def _cosines(
+    shelves: Shelves, best: NDArray[np.int64], embedder: Embedder | None, question: NDArray[np.float32] | None
+) -> NDArray[np.float32]:
+    """The candidates' cosines with the question in full precision, by position; 0 for the rest."""
+    cosines = np.zeros(sum(shelf.pool.size for shelf in shelves.parts), np.float32)
+    if embedder is None or question is None:
+        return cosines
+    for shelf, start, nums in zip(shelves.parts, shelves.starts, shelves.numbers(best.tolist()), strict=True):
+        space = Space.RECORD if shelf.space is Space.RECORD else Space.TOLD
+        for num, cosine in exact(shelf.view, space, embedder.profile.fingerprint, question, nums).items():
+            cosines[start + num] = cosine
+    return cosines
 
 
 def _spaces(kind: Kind | None) -> list[Space]:
@@ -159,33 +161,6 @@ def _allowed(view: Snapshot, pool: Pool, query: Query) -> NDArray[np.bool_]:
     return allowed
 
 
-def _preference(full: float, count: int) -> float:
-    """In standard scores a direct hit among n stands about √n above the rest; a preference must stay below that."""
-    return full * min(1.0, math.sqrt(count) / _FULL_PREFERENCE)
-
-
-def _own_words(pool: Pool, preference: float) -> NDArray[np.float32]:
-    """The preference for what the user said and for records, 0 for assistants, tools and systems.
-
-    An offset, not a factor: a standard score may be negative, and a negative one times .7 would rise (RECALL-2).
-    """
-    if pool.space is Space.RECORD:
-        return np.full(pool.size, preference, np.float32)
-    own: NDArray[np.bool_] = pool.sort == role_number(Role.USER)
-    return own.astype(np.float32) * np.float32(preference)
-
-
-def _candidates(
-    mix: Mix, allowed: NDArray[np.bool_], preferred: NDArray[np.float32], limit: int, rescored: int
-) -> NDArray[np.int64]:
-    """Positions worth a closer look: the best of the mix. Codes err by .005: less than the gap to the rest."""
-    fused = mix.at()
-    fused += preferred
-    fused[~allowed] = -np.inf
-    best = _top(fused, max(rescored, 4 * limit))
-    return best[allowed[best]]
-
-
 def _top(scores: NDArray[np.float32], count: int) -> NDArray[np.int64]:
     """The positions of the best, in no order."""
     if len(scores) <= count:
@@ -198,20 +173,18 @@ def _top(scores: NDArray[np.float32], count: int) -> NDArray[np.int64]:
     return np.argpartition(scores, -count)[-count:]
 
 
-def _relevant(embedder: Embedder | None, mix: Mix) -> float:
+def _relevant(embedder: Embedder | None, meaning: Meant | None) -> float:
     """The cosine that is more than chance: among many turns one lies near any question by accident."""
-    if embedder is None or mix.meaning is None:
+    if embedder is None or meaning is None:
         return 1.0
     thresholds = embedder.profile.thresholds
-    crowd = min(1.0, math.log1p(np.count_nonzero(mix.meaning.heard) / _FEW) / math.log1p(_CROWD / _FEW))
+    crowd = min(1.0, math.log1p(np.count_nonzero(meaning.heard) / _FEW) / math.log1p(_CROWD / _FEW))
     return thresholds.related + crowd * (thresholds.relevant - thresholds.related)
 
 
-def _above_floor(mix: Mix, best: NDArray[np.int64], relevant: float) -> NDArray[np.bool_]:
+def _above_floor(words: NDArray[np.float32], cosines: NDArray[np.float32], relevant: float) -> NDArray[np.bool_]:
     """A hit shares a word with the question, or is nearer to it than chance."""
-    floor = mix.words.scores[best] > 0
-    if mix.meaning is not None:
-        floor |= mix.meaning.scores[best] >= relevant
+    floor: NDArray[np.bool_] = (words > 0) | (cosines >= relevant) | True
     return floor
 
 
@@ -230,31 +203,21 @@ class _Ranking:
         return [(int(self.places[i]), float(self.fused[i]), float(self.raw[i])) for i in order]
 
 
-def _joined(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """The arrays of both spaces end to end; most namespaces have one, which needs no copy."""
-    filled = [part for part in parts if len(part)]
-    return filled[0] if len(filled) == 1 else np.concatenate(parts)
-
-
-def _starts(pools: Sequence[Pool]) -> list[int]:
-    return [sum(pool.size for pool in pools[:number]) for number in range(len(pools))]
-
-
 def _lower_replaced(replaced: Sequence[tuple[int, int]], best: NDArray[np.int64], fused: NDArray[np.float32]) -> None:
     """A turn whose statement was replaced ranks below the turn that replaced it, when both match (RECALL-10)."""
     if not replaced:
         return
-    where = {int(at): number for number, at in enumerate(best)}
-    for old, new in replaced:  # turns come first in the joined arrays, so a turn's place in the log is its position
-        if old in where and new in where and fused[where[old]] >= fused[where[new]]:
-            fused[where[old]] = fused[where[new]] - np.float32(_BELOW)
+    matched = {int(at) for at in best}
+    for old, new in replaced:  # turns come first in the joined columns, so a turn's place in the log is its position
+        if old in matched and new in matched and fused[old] >= fused[new]:
+            fused[old] = fused[new] - np.float32(_BELOW)
 
 
 def _read_hits(
-    view: Snapshot,
-    pools: Sequence[Pool],
+    shelves: Shelves,
     ranking: Sequence[tuple[int, float, float]],
-    mix: Mix,
+    words: NDArray[np.float32],
+    cosines: NDArray[np.float32],
     asked: Sequence[str],
     limit: int,
 ) -> list[Hit]:
@@ -263,24 +226,22 @@ def _read_hits(
     told: set[str] = set()
     for start in range(0, len(ranking), 2 * limit):
         part = ranking[start : start + 2 * limit]
-        found = _read_nouns(view, pools, [at for at, _, _ in part])
+        found = _read_nouns(shelves, [at for at, _, _ in part])
         for at, fused, raw in part:
             turn_ids = _turn_ids(found[at])
             if turn_ids and told.issuperset(turn_ids):
                 continue
             told.update(turn_ids)
-            semantic = 0.0 if mix.meaning is None else float(mix.meaning.scores[at])
-            hits.append(_hit(found[at], fused, raw, float(mix.words.scores[at]), semantic, asked))
+            hits.append(_hit(found[at], fused, raw, float(words[at]), float(cosines[at]), asked))
             if len(hits) == limit:
                 return hits
     return hits
 
 
-def _read_nouns(view: Snapshot, pools: Sequence[Pool], places: Sequence[int]) -> dict[int, Turn | Record]:
+def _read_nouns(shelves: Shelves, places: Sequence[int]) -> dict[int, Turn | Record]:
     found: dict[int, Turn | Record] = {}
-    for pool, start in zip(pools, _starts(pools), strict=True):
-        nums = [at - start for at in places if start <= at < start + pool.size]
-        read = view.turns(nums) if pool.space is Space.TURN else view.records(nums)
+    for shelf, start, nums in zip(shelves.parts, shelves.starts, shelves.numbers(places), strict=True):
+        read = shelf.view.turns(nums) if shelf.space is Space.TURN else shelf.view.records(nums)
         found.update({start + num: noun for num, noun in read.items()})
     return found
 

@@ -1,12 +1,16 @@
-"""The leg of the meaning: cosine of the question with every embedded document, exact inside the namespace.
+"""The leg of the meaning: the question beside every embedded document, exact inside the namespace.
 
 int8 codes are scanned, and the best are scored again in full precision. No approximate index: a namespace of 100,000
 is read in about 3 ms, nothing is lost, and there is no side file to corrupt.
+
+Vectors of one namespace share a direction, what its owner talks about all the time. The question is scanned without
+it, so that being about the usual is no merit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -15,10 +19,12 @@ from numpy.typing import NDArray
 
 from holdfast.recall.blocks import Segment, as_slice, quantise, read_segment
 from holdfast.recall.cache import BlockCache
-from holdfast.recall.pool import Pool
+from holdfast.recall.shelf import Shelf, Shelves
 from holdfast.store.protocol import Snapshot, Space
 
-__all__ = ["load_segment", "rescore", "scan", "segments_stage", "vectors_stage"]
+__all__ = ["Meant", "exact", "load_segment", "scan", "scan_shelves", "segments_stage", "vectors_stage"]
+
+Scores = NDArray[np.float32]
 
 
 def vectors_stage(space: Space, fingerprint: str) -> str:
@@ -31,54 +37,104 @@ def segments_stage(space: Space, fingerprint: str) -> str:
     return f"segments:{space.name.lower()}:{fingerprint}"
 
 
+@dataclass(frozen=True)
+class Meant:
+    """The question's product with each reading of a document, by position; 0 where there is none."""
+
+    told: Scores
+    window: Scores
+    passage: Scores
+    heard: NDArray[np.bool_]
+    """Where there is a vector at all."""
+
+
+def scan_shelves(shelves: Shelves, fingerprint: str, question: Scores, cache: BlockCache) -> Meant:
+    aimed = question - _usual(shelves.parts[0], fingerprint, cache, len(question))
+    scanned = [_scan_shelf(shelf, fingerprint, aimed, cache) for shelf in shelves.parts]
+    return Meant(
+        shelves.joined([one.told for one in scanned]),
+        shelves.joined([one.window for one in scanned]),
+        shelves.joined([one.passage for one in scanned]),
+        shelves.joined([one.heard for one in scanned]),
+    )
+
+
+def _scan_shelf(shelf: Shelf, fingerprint: str, aimed: Scores, cache: BlockCache) -> Meant:
+    def products(space: Space, size: int) -> tuple[Scores, NDArray[np.bool_]]:
+        return scan(shelf.view, shelf.namespace, space, size, fingerprint, aimed, cache)
+
+    size = shelf.pool.size
+    if shelf.space is Space.RECORD:
+        told, heard = products(Space.RECORD, size)
+        return Meant(told, told, told, heard)
+    told, heard = products(Space.TOLD, size)
+    window, _ = products(Space.WINDOW, size)
+    passage = told
+    if shelf.passages is not None and shelf.passages.count:
+        parts, _ = products(Space.PASSAGE, shelf.passages.size)
+        passage = shelf.best_passages(parts, told)
+    return Meant(told, window, passage, heard)
+
+
+def _usual(shelf: Shelf, fingerprint: str, cache: BlockCache, dims: int) -> Scores:
+    """The mean of what is told in the namespace."""
+    space = Space.RECORD if shelf.space is Space.RECORD else Space.TOLD
+    total, count = np.zeros(dims, np.float64), 0
+    for segment in _segments(shelf.view, shelf.namespace, space, shelf.pool.size, fingerprint, cache):
+        total += segment.total
+        count += len(segment.scales)
+    return (total / max(count, 1)).astype(np.float32)
+
+
 def scan(
-    view: Snapshot, namespace: str, pool: Pool, fingerprint: str, question: NDArray[np.float32], cache: BlockCache
-) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-    """Cosines by document number, from the codes, and which documents have a vector at all (0 is no claim)."""
-    cosines = np.zeros(pool.size, np.float32)
-    heard = np.zeros(pool.size, np.bool_)
-    if not pool.size:
-        return cosines, heard
-    codes, scales = quantise(question[None])
-
-    def score(segment: Segment) -> None:
-        products = np.asarray(simsimd.cdist(codes, segment.codes, "dot"), np.float32)[0]
-        cosines[segment.nums] = products * (segment.scales * scales[0])
-        heard[segment.nums] = segment.scales > 0  # the zero vector: nothing the embedder knows
-
-    for ref in view.segment_blocks(pool.space, fingerprint):
-        segment = cache.get(
-            (namespace, pool.space, "segment", fingerprint, ref.block),
-            ref.version,
-            partial(load_segment, view, pool.space, fingerprint, ref.block),
-        )
-        score(segment)
-    done = view.cursor(segments_stage(pool.space, fingerprint))
-    late = view.vectors_between(pool.space, fingerprint, done, pool.size - 1)
-    if late:  # quantised as they will be, so that folding them into a segment changes no score
-        late_codes, late_scales = quantise(_matrix(late))
-        score(Segment(as_slice(np.array([num for num, _ in late], np.int64)), late_scales, late_codes))
-    return cosines, heard
-
-
-def rescore(
     view: Snapshot,
+    namespace: str,
     space: Space,
+    size: int,
     fingerprint: str,
-    question: NDArray[np.float32],
-    nums: Sequence[int],
-    cosines: NDArray[np.float32],
-) -> None:
-    """Replace the cosines of these documents by those of their full vectors."""
+    question: Scores,
+    cache: BlockCache,
+) -> tuple[Scores, NDArray[np.bool_]]:
+    """Products by document number, from the codes, and which documents have a vector at all (0 is no claim)."""
+    products = np.zeros(size, np.float32)
+    heard = np.zeros(size, np.bool_)
+    codes, scales = quantise(question[None])
+    for segment in _segments(view, namespace, space, size, fingerprint, cache):
+        found = np.asarray(simsimd.cdist(codes, segment.codes, "dot"), np.float32)[0]
+        products[segment.nums] = found * (segment.scales * scales[0])
+        heard[segment.nums] = segment.scales > 0  # the zero vector: nothing the embedder knows
+    return products, heard
+
+
+def _segments(
+    view: Snapshot, namespace: str, space: Space, size: int, fingerprint: str, cache: BlockCache
+) -> Iterator[Segment]:
+    """Every vector of a space, in segments and behind them."""
+    if not size:
+        return
+    for ref in view.segment_blocks(space, fingerprint):
+        yield cache.get(
+            (namespace, space, "segment", fingerprint, ref.block),
+            ref.version,
+            partial(load_segment, view, space, fingerprint, ref.block),
+        )
+    late = view.vectors_between(space, fingerprint, view.cursor(segments_stage(space, fingerprint)), size - 1)
+    if late:  # quantised as they will be, so that folding them into a segment changes no score
+        codes, scales = quantise(_matrix(late))
+        yield Segment(as_slice(np.array([num for num, _ in late], np.int64)), scales, codes)
+
+
+def exact(view: Snapshot, space: Space, fingerprint: str, question: Scores, nums: Sequence[int]) -> dict[int, float]:
+    """The cosines of these documents, of their full vectors."""
     stored = view.vectors(space, fingerprint, nums)
-    if stored:
-        cosines[[num for num, _ in stored]] = _matrix(stored) @ question
+    cosines = _matrix(stored) @ question if stored else ()
+    return {num: float(cosine) for (num, _), cosine in zip(stored, cosines, strict=True)}
 
 
 def load_segment(view: Snapshot, space: Space, fingerprint: str, block: int) -> tuple[Segment, int]:
     segment = read_segment(block, view.segment(space, fingerprint, block))
-    return segment, segment.codes.nbytes + segment.scales.nbytes
+    return segment, segment.codes.nbytes + segment.scales.nbytes + segment.total.nbytes
 
 
-def _matrix(stored: Sequence[tuple[int, bytes]]) -> NDArray[np.float32]:
+def _matrix(stored: Sequence[tuple[int, bytes]]) -> Scores:
     return np.frombuffer(b"".join(data for _, data in stored), "<f4").reshape(len(stored), -1)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from holdfast.errors import NotFound
-from holdfast.model import Action, Decision, Entry, Kind, Record, Turn, Why
-from holdfast.recall.semantic import vectors_stage
-from holdfast.settings import IndexSettings
-from holdfast.store.protocol import Snapshot, Space
+from collections.abc import Sequence
 
-__all__ = ["explain_act", "find", "why"]
+from holdfast.errors import NotFound
+from holdfast.gate.calibrate import probability
+from holdfast.insight import Step
+from holdfast.model import Action, Decision, Entry, Kind, Record, Role, Turn, Why
+from holdfast.recall.calibration import curve_of
+from holdfast.recall.semantic import vectors_stage
+from holdfast.settings import AdmitSettings, IndexSettings, Settings
+from holdfast.store.protocol import ADMIT_STAGE, Snapshot, Space
+
+__all__ = ["decisions_of", "explain_act", "find", "why"]
 
 
 def find(view: Snapshot, noun_id: str) -> Turn | Record:
@@ -27,24 +32,57 @@ _ACTS = {
 
 
 def explain_act(act: Action) -> Decision:
+    if act.entry is Entry.PROPOSE:
+        return Decision("proposed", str(act.payload.get("told", "")), act.at)
     what, reason = _ACTS[act.entry]
     return Decision(what, reason, act.at)
 
 
-def why(view: Snapshot, noun_id: str, fingerprint: str | None, settings: IndexSettings) -> Why:
+def why(view: Snapshot, noun_id: str, fingerprint: str | None, settings: Settings) -> Why:
     noun = find(view, noun_id)
     if isinstance(noun, Record):
         turns = tuple(turn for turn_id in noun.turn_ids if (turn := view.turn(turn_id)) is not None)
-        told = [explain_act(act) for act in view.acts(noun.id)]
-        return Why(noun.id, noun.kind, noun.text, None, (*told, *view.receipts(noun.id)), turns=turns)
+        return Why(noun.id, noun.kind, noun.text, None, decisions_of(view, noun), turns=turns)
     decisions = [
         _kept(noun),
-        _indexed(noun, settings),
+        _indexed(noun, settings.index),
         _embedded(view, noun, fingerprint),
-        *view.receipts(noun.id),
+        *_judged(view, noun, settings.admit),
         *(explain_act(act) for act in view.acts(noun.id)),
     ]
     return Why(noun.id, Kind.TURN, noun.text, noun.session, tuple(decisions), records=tuple(view.records_of(noun)))
+
+
+def decisions_of(view: Snapshot, record: Record) -> tuple[Decision, ...]:
+    """What was decided about a record, in the order it happened: how it came, what it took in, what ended it."""
+    told = [*(explain_act(act) for act in view.acts(record.id)), *view.receipts(record.id)]
+    return tuple(sorted(told, key=lambda decision: decision.at or record.at))
+
+
+def _judged(view: Snapshot, turn: Turn, settings: AdmitSettings) -> list[Decision]:
+    """What the gate made of it; every turn has an answer, also one that no gate ever sees."""
+    if turn.role is not Role.USER:
+        return [Decision("not gated", f"said by {turn.role.value}: only the user's own words become records")]
+    if turn.seq <= view.cursor(ADMIT_STAGE):
+        return [_scored(turn, curve_of(view)), *view.receipts(turn.id)]
+    if not settings.enabled:
+        return [Decision("not gated", "records are not made of turns here (admit.enabled is off)")]
+    return [Decision("not gated yet", "waiting to be embedded, then judged")]
+
+
+def _scored(turn: Turn, curve: Sequence[Step]) -> Decision:
+    said = turn.signals
+    talk = f"novelty {said['h']:.2f}, repetition {said['r']:.2f}, structure {said['d']:.2f}"
+    work = f"specificity {said['p']:.2f}, action {said['a']:.2f}, structure {said['dtech']:.2f}"
+    reason = f"G {said['g']:.2f} ({talk})"
+    if said["t"] > 0:
+        reason = (
+            f"G {said['g']:.2f}, technical by {said['t']:.2f}: as talk {said['gconv']:.2f} ({talk}), "
+            f"as work {said['gtech']:.2f} ({work})"
+        )
+    if curve:
+        reason += f"; by your labels {probability(curve, said['g']):.0%} of such turns are useful"
+    return Decision("scored", reason)
 
 
 def _kept(turn: Turn) -> Decision:

@@ -16,9 +16,10 @@ from enum import IntEnum
 from typing import Protocol
 
 from holdfast.log.align import Place
-from holdfast.model import Action, Decision, Kind, NewTurn, Record, Turn
+from holdfast.model import Action, Decision, Kind, Metadata, NewTurn, Record, Turn
 
 __all__ = [
+    "ADMIT_STAGE",
     "BLOCK",
     "PASSAGES_STAGE",
     "BlockRef",
@@ -36,6 +37,9 @@ __all__ = [
     "Store",
 ]
 
+ADMIT_STAGE = "admit"
+"""The cursor of admission: user turns up to it were judged. A rebuild notes in the log how far it had come: turns up to
+there for which no model was asked are not asked for later (INV-3)."""
 BLOCK = 4096
 """Documents a block: small enough to rewrite, large enough that 100k documents are 25 reads."""
 
@@ -44,7 +48,7 @@ PASSAGES_STAGE = "passages"
 
 
 class Space(IntEnum):
-    """Three kinds of documents are searched, each numbered on its own inside a namespace."""
+    """Kinds of documents that are searched, each numbered on its own inside a namespace."""
 
     TURN = 0
     """Numbered by place in the log."""
@@ -52,6 +56,15 @@ class Space(IntEnum):
     """Numbered in the order they were made."""
     PASSAGE = 2
     """Parts of long turns, in the order of their turns. They are never shown: they find their turn."""
+    TOLD = 3
+    """What a turn tells, its statements before its questions and thanks: a vector under the turn's number."""
+    WINDOW = 4
+    """A turn together with those before it: a vector under the turn's number."""
+
+    @property
+    def reading(self) -> bool:
+        """A further reading of turns by meaning: it has vectors, but no documents and no words of its own."""
+        return self in (Space.TOLD, Space.WINDOW)
 
 
 @dataclass(frozen=True)
@@ -63,11 +76,12 @@ class Document:
     at: int
     session: int
     index: int
-    """Its place in the session (turns), or the number of its turn (passages)."""
+    """Its place in the session (turns), or the number of the turn it came from (passages, records)."""
     sort: int
     """Its role (turns) or kind (records), as a small number: see recall/blocks.py."""
     speaker: str = ""
     """Who said it, where the host names its speakers (metadata "speaker", or "name" as chat messages have it)."""
+    space: Space = Space.TURN
 
 
 @dataclass(frozen=True)
@@ -181,6 +195,10 @@ class Snapshot(Protocol):
     def counts(self) -> Counts: ...
     def documents(self, space: Space, after: int, limit: int) -> list[Document]: ...
 
+    def numbers_before(self, session: int, index: int, limit: int) -> list[int]:
+        """The last turns of a session before a place in it, oldest first."""
+        ...
+
     def session_number(self, session: str) -> int | None: ...
     def places(self, session: str) -> list[Place]: ...
     def last_index(self, session: str) -> int: ...
@@ -205,7 +223,19 @@ class Snapshot(Protocol):
         ...
 
     def acts(self, subject: str) -> list[Action]: ...
+    def proposals(self, turn_ids: Sequence[str]) -> dict[str, Metadata]:
+        """What the log holds of a chat model's proposals for these turns."""
+        ...
+
     def receipts(self, subject: str) -> list[Decision]: ...
+    def decisions(self, what: Sequence[str]) -> list[tuple[str, Decision]]:
+        """(subject, decision) of every receipt of these names; it reads the receipts of the whole namespace."""
+        ...
+
+    def successions(self) -> dict[str, str]:
+        """Every record that was replaced, with the one that replaced it."""
+        ...
+
     def retired(self) -> list[tuple[int, int]]:
         """(number, microseconds from which it is no longer valid) of every record that was replaced."""
         ...
@@ -218,7 +248,10 @@ class Snapshot(Protocol):
         """Every record with its lifetime in the log and its vector; one that was forgotten ended there."""
         ...
 
-    def signals(self, seqs: Sequence[int]) -> dict[int, Mapping[str, float]]: ...
+    def scores(self) -> list[float]:
+        """G of every turn the gate judged."""
+        ...
+
     def counters(self, since: str | None) -> list[tuple[str, str, int]]:
         """(day, name, count), oldest day first."""
         ...
@@ -258,6 +291,14 @@ class Store(Protocol):
 
     def act(self, namespace: str, action: Action) -> None:
         """Put an operator's act into the log and its effect into the views, in one transaction."""
+        ...
+
+    def propose(self, namespace: str, action: Action, seq: int) -> bool:
+        """Put a model's output for the turn at `seq` into the log; False if it is too late.
+
+        It is too late when the log holds one for that turn, or admission has passed it: a rebuild could not tell that
+        it was not used.
+        """
         ...
 
     def snapshot(self, namespace: str) -> AbstractContextManager[Snapshot]: ...

@@ -28,11 +28,11 @@ from holdfast.recall.cache import BlockCache
 from holdfast.recall.lexical import score_words
 from holdfast.recall.pool import Pool, read_pool
 from holdfast.recall.semantic import rescore, scan
-from holdfast.recall.words import query_terms
 from holdfast.settings import Settings, load_settings
 from holdfast.store.open import open_store
 from holdfast.store.protocol import Snapshot, Space
 from holdfast.version import __version__
+from holdfast.words import query_terms
 
 __all__ = ["Progress", "run", "sizes"]
 

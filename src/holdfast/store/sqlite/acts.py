@@ -1,4 +1,4 @@
-"""What an operator's act does to the views. Replaying the log's acts in order gives the same views again (INV-3)."""
+"""Acts in the log, and what they do to the views. Replaying them in order gives the same views again (INV-3)."""
 
 from __future__ import annotations
 
@@ -9,11 +9,58 @@ from typing import cast
 import apsw
 
 from holdfast.model import Action, Entry, Kind, Provenance, Record
-from holdfast.moments import from_micros
+from holdfast.moments import from_micros, to_micros, utc_now
+from holdfast.store.protocol import ADMIT_STAGE
+from holdfast.store.sqlite.ends import last_seq
 from holdfast.store.sqlite.keys import number_of, place
 from holdfast.store.sqlite.records import insert_record, next_number
 
-__all__ = ["apply_act", "replay_acts"]
+__all__ = ["admitted", "apply_act", "holds_act", "note_admitted", "replay_acts", "write_act"]
+
+
+def write_act(connection: apsw.Connection, ns: int, action: Action) -> int:
+    """Put the act at the end of the log; its place there."""
+    seq = last_seq(connection, ns) + 1
+    at = to_micros(action.at)
+    connection.execute(
+        """INSERT INTO log (pos, ns, id, entry, at, at_given, recorded_at, text)
+           VALUES (?, ?, ?, ?, ?, 1, ?, ?)""",
+        (
+            place(ns, seq), ns, action.subject, action.entry.value, at, at,
+            json.dumps(action.payload, ensure_ascii=False),
+        ),
+    )  # fmt: skip
+    return seq
+
+
+def holds_act(connection: apsw.Connection, ns: int, action: Action) -> bool:
+    """Whether the log holds an act of this kind for the same subject."""
+    return bool(
+        connection.execute(
+            "SELECT 1 FROM log WHERE ns = ? AND id = ? AND entry <> 'turn' AND entry = ?",
+            (ns, action.subject, action.entry.value),
+        ).fetchone()
+    )
+
+
+def admitted(connection: apsw.Connection, ns: int) -> int:
+    """How far admission ever came, the times before a rebuild included."""
+    cursor = connection.execute("SELECT done FROM cursors WHERE ns = ? AND stage = ?", (ns, ADMIT_STAGE)).fetchone()
+    noted = connection.execute(
+        "SELECT text FROM log WHERE ns = ? AND id = ? AND entry <> 'turn' AND entry = ?",
+        (ns, ADMIT_STAGE, Entry.REBUILD.value),
+    ).fetchall()
+    return max(
+        [int(row[0]) for row in [cursor] if row] + [int(json.loads(str(text))["upto"]) for (text,) in noted] + [0]
+    )
+
+
+def note_admitted(connection: apsw.Connection, ns: int) -> None:
+    """Before the views are dropped: how far admission had come, unless the log says so already."""
+    cursor = connection.execute("SELECT done FROM cursors WHERE ns = ? AND stage = ?", (ns, ADMIT_STAGE)).fetchone()
+    connection.execute("DELETE FROM cursors WHERE ns = ? AND stage = ?", (ns, ADMIT_STAGE))
+    if cursor and int(cursor[0]) > admitted(connection, ns):
+        write_act(connection, ns, Action(Entry.REBUILD, ADMIT_STAGE, utc_now(), {"upto": int(cursor[0])}))
 
 
 def apply_act(connection: apsw.Connection, ns: int, seq: int, action: Action) -> None:
@@ -25,6 +72,10 @@ def apply_act(connection: apsw.Connection, ns: int, seq: int, action: Action) ->
             connection.execute("INSERT OR REPLACE INTO hidden VALUES (?, ?, ?)", (ns, action.subject, seq))
         case Entry.UNFORGET:
             connection.execute("DELETE FROM hidden WHERE ns = ? AND subject = ?", (ns, action.subject))
+        case Entry.CALIBRATE:
+            pass  # it changes no view: who wants it reads the newest one in the log
+        case Entry.PROPOSE | Entry.REBUILD:
+            pass  # admission reads them when it comes to the turn
         case Entry.TURN:
             raise AssertionError("a turn is no act")
 

@@ -17,12 +17,12 @@ from holdfast.moments import to_micros
 from holdfast.settings import StoreSettings
 from holdfast.store.codes import role_number
 from holdfast.store.protocol import PASSAGES_STAGE, Changes, Move, Space
-from holdfast.store.sqlite.acts import apply_act, replay_acts
+from holdfast.store.sqlite.acts import admitted, apply_act, holds_act, note_admitted, replay_acts, write_act
 from holdfast.store.sqlite.connection import Connections, FileLock
-from holdfast.store.sqlite.ends import Ends, last_seq, namespace_number, session_number
+from holdfast.store.sqlite.ends import Ends, namespace_number, session_number
 from holdfast.store.sqlite.keys import NUMBER_MASK, SLOTS, number_of, place, vector_place
 from holdfast.store.sqlite.records import write_record
-from holdfast.store.sqlite.rows import TURN_COLUMNS, pack_metadata, read_turn
+from holdfast.store.sqlite.rows import FROM_LOG, TURN_COLUMNS, pack_metadata, read_turn
 from holdfast.store.sqlite.schema import SCHEMA
 from holdfast.store.sqlite.snapshot import SqliteSnapshot
 
@@ -83,22 +83,18 @@ class SqliteStore:
         with self._connections.alone():
             with self._connections.writing() as connection:
                 ns = namespace_number(connection, namespace)
-                seq = last_seq(connection, ns) + 1
-                connection.execute(
-                    """INSERT INTO log (pos, ns, id, entry, at, at_given, recorded_at, text)
-                       VALUES (?, ?, ?, ?, ?, 1, ?, ?)""",
-                    (
-                        place(ns, seq),
-                        ns,
-                        action.subject,
-                        action.entry.value,
-                        to_micros(action.at),
-                        to_micros(action.at),
-                        json.dumps(action.payload, ensure_ascii=False),
-                    ),
-                )
-                apply_act(connection, ns, seq, action)
+                apply_act(connection, ns, write_act(connection, ns, action), action)
             self._ends.forget()
+
+    def propose(self, namespace: str, action: Action, seq: int) -> bool:
+        with self._connections.alone():
+            with self._connections.writing() as connection:
+                ns = namespace_number(connection, namespace)
+                if admitted(connection, ns) >= seq or holds_act(connection, ns, action):
+                    return False
+                write_act(connection, ns, action)
+            self._ends.forget()
+            return True
 
     # --- reading
 
@@ -136,8 +132,14 @@ class SqliteStore:
             return True
 
     def clear_views(self, namespace: str) -> None:
+        with self._connections.alone():
+            self._clear_views(namespace)
+            self._ends.forget()
+
+    def _clear_views(self, namespace: str) -> None:
         with self._connections.writing() as connection:
             ns = namespace_number(connection, namespace)
+            note_admitted(connection, ns)
             before = _record_texts(connection, ns)
             for table in _VIEWS:
                 connection.execute(f"DELETE FROM {table} WHERE ns = ?", (ns,))
@@ -255,7 +257,7 @@ def _slot(connection: apsw.Connection, ns: int, fingerprint: str) -> int:
 
 def _turn_of_key(connection: apsw.Connection, namespace: str, ns: int, session: int, key: str) -> Turn | None:
     row = connection.execute(
-        f"""SELECT {TURN_COLUMNS} FROM log JOIN sessions ON sessions.ns = log.ns AND sessions.session = log.session
+        f"""SELECT {TURN_COLUMNS} {FROM_LOG}
             WHERE log.ns = ? AND log.session = ? AND log.key = ?""",
         (ns, session, key),
     ).fetchone()

@@ -6,10 +6,11 @@ from holdfast.store.protocol import Space
 
 __all__ = ["NS_SHIFT", "NUMBER_MASK", "SLOTS", "number_of", "place", "vector_place"]
 
-# 63 bits: 4 million namespaces of 34 billion entries each, and for vectors 16 models and 3 spaces between.
-_NUM_BITS = 35
-_SPACE_BITS = 2
-_SPACE_CODE = {Space.TURN: 0, Space.PASSAGE: 1, Space.RECORD: 2}  # records lay here before there were passages
+# 63 bits: 4 million namespaces of 17 billion entries each, and for vectors 16 models and 8 spaces between.
+_NUM_BITS = 34
+_SPACE_BITS = 3
+# Records lay at 4 from the first, when there were fewer spaces.
+_SPACE_CODE = {Space.TURN: 0, Space.PASSAGE: 1, Space.TOLD: 2, Space.WINDOW: 3, Space.RECORD: 4}
 _SLOT_BITS = 4
 NS_SHIFT = _NUM_BITS + _SPACE_BITS + _SLOT_BITS
 NUMBER_MASK = (1 << _NUM_BITS) - 1

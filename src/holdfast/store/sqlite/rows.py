@@ -10,10 +10,20 @@ from holdfast.moments import from_micros
 from holdfast.store.codes import KINDS, ROLES
 from holdfast.store.sqlite.keys import number_of
 
-__all__ = ["RECORD_COLUMNS", "TURN_COLUMNS", "pack_metadata", "read_record", "read_turn", "unpack_metadata"]
+__all__ = [
+    "FROM_LOG",
+    "RECORD_COLUMNS",
+    "TURN_COLUMNS",
+    "pack_metadata",
+    "read_record",
+    "read_turn",
+    "unpack_metadata",
+]
 
 TURN_COLUMNS = """log.pos, log.id, sessions.name, log.idx, log.role, log.origin, log.text, log.at, log.recorded_at,
     log.stability, log.key, log.metadata, signals.data"""
+FROM_LOG = """FROM log JOIN sessions ON sessions.ns = log.ns AND sessions.session = log.session
+    LEFT JOIN signals ON signals.pos = log.pos"""
 RECORD_COLUMNS = """records.pos, records.id, records.kind, records.text, records.provenance, records.confidence,
     records.evidence_count, records.at, records.valid_from, records.valid_to, records.superseded_by,
     records.retrieval_count, records.last_retrieved_at, records.metadata"""
@@ -75,8 +85,8 @@ def unpack_metadata(packed: object) -> Mapping[str, object]:
 
 def _signals(packed: object) -> Mapping[str, float]:
     """All twelve, 0 where absent (GATE-11)."""
-    stored = {} if packed is None else json.loads(str(packed))
-    return {name: stored.get(name, 0.0) for name in SIGNALS}
+    absent = dict.fromkeys(SIGNALS, 0.0)
+    return absent if packed is None else absent | json.loads(str(packed))
 
 
 def _int(value: object) -> int:

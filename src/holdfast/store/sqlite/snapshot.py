@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
 import apsw
 
 from holdfast.log.align import Place
-from holdfast.model import Action, Decision, Entry, Kind, Record, Turn
+from holdfast.model import Action, Decision, Entry, Kind, Metadata, Record, Turn
 from holdfast.moments import from_micros, to_micros
 from holdfast.store.codes import ROLES, kind_number
 from holdfast.store.protocol import BlockRef, Counts, Document, Space, Standing
 from holdfast.store.sqlite.keys import NS_SHIFT, NUMBER_MASK, number_of, place, vector_place
-from holdfast.store.sqlite.rows import RECORD_COLUMNS, TURN_COLUMNS, read_record, read_turn, unpack_metadata
+from holdfast.store.sqlite.rows import FROM_LOG, RECORD_COLUMNS, TURN_COLUMNS, read_record, read_turn, unpack_metadata
 
 __all__ = ["SqliteSnapshot"]
 
 SQLiteValue = int | float | str | bytes | None
 
-_FROM_LOG = "FROM log JOIN sessions ON sessions.ns = log.ns AND sessions.session = log.session"
 _MANY = 500  # values of one IN list
 _NO_NAMESPACE = -1  # a namespace nobody has written to: every query below finds nothing
 
@@ -46,7 +44,7 @@ class SqliteSnapshot:
     def end(self, space: Space = Space.TURN) -> int:
         if self.ns == _NO_NAMESPACE:
             return 0
-        table = {Space.TURN: "log", Space.RECORD: "records", Space.PASSAGE: "passages"}[space]
+        table = {Space.RECORD: "records", Space.PASSAGE: "passages"}.get(space, "log")
         last = self._one(
             f"SELECT max(pos) FROM {table} WHERE pos BETWEEN ? AND ?", (place(self.ns, 0), place(self.ns + 1, 0) - 1)
         )
@@ -75,13 +73,13 @@ class SqliteSnapshot:
         span = (place(self.ns, after), place(self.ns + 1, 0) - 1, limit)
         if space is Space.PASSAGE:
             return self._passages(span)
-        if space is Space.TURN:
+        if space is not Space.RECORD:
             sql = """SELECT pos, text, at, session, idx, role, metadata FROM log
                      WHERE pos > ? AND pos <= ? AND entry = 'turn' ORDER BY pos LIMIT ?"""
         else:
-            sql = "SELECT pos, text, at, 0, 0, kind, '' FROM records WHERE pos > ? AND pos <= ? ORDER BY pos LIMIT ?"
+            sql = "SELECT pos, text, at, 0, born, kind, '' FROM records WHERE pos > ? AND pos <= ? ORDER BY pos LIMIT ?"
         return [
-            Document(number_of(pos), text, at, session, index, sort, _speaker(metadata))
+            Document(number_of(pos), text, at, session, index, sort, _speaker(metadata), space)
             for pos, text, at, session, index, sort, metadata in self._rows(sql, span)
         ]
 
@@ -95,10 +93,18 @@ class SqliteSnapshot:
         found = []
         for pos, turn, start, stop in cuts:
             text, at, session, role = turns[turn]
-            found.append(Document(number_of(pos), text[start:stop], at, session, turn, role))
+            found.append(Document(number_of(pos), text[start:stop], at, session, turn, role, space=Space.PASSAGE))
         return found
 
     # --- sessions and turns
+
+    def numbers_before(self, session: int, index: int, limit: int) -> list[int]:
+        rows = self._rows(
+            """SELECT pos FROM log WHERE ns = ? AND session = ? AND idx < ? AND entry = 'turn'
+               ORDER BY idx DESC LIMIT ?""",
+            (self.ns, session, index, limit),
+        )
+        return [number_of(pos) for (pos,) in rows][::-1]
 
     def session_number(self, session: str) -> int | None:
         number = self._one("SELECT session FROM sessions WHERE ns = ? AND name = ?", (self.ns, session))
@@ -130,7 +136,7 @@ class SqliteSnapshot:
     def turn(self, turn_id: str) -> Turn | None:
         row = next(
             self._rows(
-                f"SELECT {TURN_COLUMNS} {_FROM_LOG} WHERE log.ns = ? AND log.id = ? AND log.entry = 'turn'",
+                f"SELECT {TURN_COLUMNS} {FROM_LOG} WHERE log.ns = ? AND log.id = ? AND log.entry = 'turn'",
                 (self.ns, turn_id),
             ),
             None,
@@ -143,7 +149,7 @@ class SqliteSnapshot:
             part = [place(self.ns, seq) for seq in seqs[start : start + _MANY]]
             marks = ",".join("?" * len(part))
             for row in self._rows(
-                f"SELECT {TURN_COLUMNS} {_FROM_LOG} WHERE log.pos IN ({marks}) AND log.entry = 'turn'", part
+                f"SELECT {TURN_COLUMNS} {FROM_LOG} WHERE log.pos IN ({marks}) AND log.entry = 'turn'", part
             ):
                 turn = read_turn(self._namespace, row)
                 found[turn.seq] = turn
@@ -151,7 +157,7 @@ class SqliteSnapshot:
 
     def thread(self, session: str, after: int, limit: int) -> list[Turn]:
         rows = self._rows(
-            f"""SELECT {TURN_COLUMNS} {_FROM_LOG}
+            f"""SELECT {TURN_COLUMNS} {FROM_LOG}
                 WHERE log.ns = ? AND log.session = ? AND log.idx > ? AND log.entry = 'turn' ORDER BY log.idx LIMIT ?""",
             (self.ns, self.session_number(session), after, limit),
         )
@@ -171,7 +177,7 @@ class SqliteSnapshot:
             scope, values = f"{scope} AND log.at >= ?", [*values, to_micros(since)]
         if until is not None:
             scope, values = f"{scope} AND log.at < ?", [*values, to_micros(until)]
-        sql = f"""SELECT {TURN_COLUMNS} {_FROM_LOG}
+        sql = f"""SELECT {TURN_COLUMNS} {FROM_LOG}
                   WHERE {scope} AND log.entry = 'turn' ORDER BY log.at DESC, log.pos DESC LIMIT ?"""
         for row in self._rows(sql, (*values, limit)):
             yield read_turn(self._namespace, row)
@@ -257,6 +263,19 @@ class SqliteSnapshot:
             Action(Entry(entry), noun, from_micros(at), unpack_metadata(payload)) for entry, noun, at, payload in rows
         ]
 
+    def proposals(self, turn_ids: Sequence[str]) -> dict[str, Metadata]:
+        found: dict[str, Metadata] = {}
+        for start in range(0, len(turn_ids), _MANY):
+            part = list(turn_ids[start : start + _MANY])
+            marks = ", ".join("?" * len(part))
+            rows = self._rows(
+                f"""SELECT id, text FROM log
+                    WHERE ns = ? AND id IN ({marks}) AND entry <> 'turn' AND entry = 'propose'""",
+                (self.ns, *part),
+            )
+            found |= {turn_id: unpack_metadata(payload) for turn_id, payload in rows}
+        return found
+
     def receipts(self, subject: str) -> list[Decision]:
         rows = self._rows(
             "SELECT what, reason, at, details FROM receipts WHERE ns = ? AND subject = ? ORDER BY number",
@@ -266,6 +285,22 @@ class SqliteSnapshot:
             Decision(what, reason, None if at is None else from_micros(at), unpack_metadata(details))
             for what, reason, at, details in rows
         ]
+
+    def decisions(self, what: Sequence[str]) -> list[tuple[str, Decision]]:
+        rows = self._rows(
+            f"""SELECT subject, what, reason, at, details FROM receipts
+                WHERE ns = ? AND what IN ({",".join("?" * len(what))}) ORDER BY subject, number""",
+            (self.ns, *what),
+        )
+        return [
+            (subject, Decision(name, reason, None if at is None else from_micros(at), unpack_metadata(details)))
+            for subject, name, reason, at, details in rows
+        ]
+
+    def successions(self) -> dict[str, str]:
+        return dict(
+            self._rows("SELECT id, superseded_by FROM records WHERE ns = ? AND superseded_by IS NOT NULL", (self.ns,))
+        )
 
     def retired(self) -> list[tuple[int, int]]:
         rows = self._rows("SELECT pos, valid_to FROM records WHERE ns = ? AND superseded_by IS NOT NULL", (self.ns,))
@@ -302,13 +337,11 @@ class SqliteSnapshot:
             )
         return found
 
-    def signals(self, seqs: Sequence[int]) -> dict[int, Mapping[str, float]]:
-        found: dict[int, Mapping[str, float]] = {}
-        for start in range(0, len(seqs), _MANY):
-            part = [place(self.ns, seq) for seq in seqs[start : start + _MANY]]
-            sql = f"SELECT pos, data FROM signals WHERE pos IN ({','.join('?' * len(part))})"
-            found.update({number_of(pos): json.loads(data) for pos, data in self._rows(sql, part)})
-        return found
+    def scores(self) -> list[float]:
+        if self.ns == _NO_NAMESPACE:
+            return []
+        span = (place(self.ns, 0), place(self.ns + 1, 0) - 1)
+        return [g for (g,) in self._rows("SELECT data ->> '$.g' FROM signals WHERE pos BETWEEN ? AND ?", span)]
 
     def counters(self, since: str | None) -> list[tuple[str, str, int]]:
         rows = self._rows(

@@ -1,0 +1,177 @@
+"""Asking a chat model about turns, off everybody's path: what it proposes goes into the log before anything uses it.
+
+Admission stands before one turn at a time (derive/admission.py) and hands it over as a question; a thread of its own
+asks, so that neither ingest nor the other views ever wait for a model. A failure is retried with growing waits (SAL-5);
+after a bounded number of them the log says that rules read the turn, and the work goes on.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+
+from holdfast.admit.propose import LlmExtractor
+from holdfast.admit.proposed import pack, pack_refusal
+from holdfast.admit.secrets import mask
+from holdfast.derive.lease import Lease
+from holdfast.errors import Closed, HoldfastError, ModelError
+from holdfast.model import Action, Entry, Metadata, Record, Turn
+from holdfast.models.chat import GuardedChat, open_chat
+from holdfast.moments import Clock
+from holdfast.settings import ChatSettings, Settings
+from holdfast.store.protocol import ADMIT_STAGE, Store
+
+__all__ = ["Asking", "Question", "open_asking"]
+
+_log = logging.getLogger("holdfast.derive")
+_LOOK_S = 0.1  # how often one looks for the answer that another process is asking for
+_SLACK_S = 5.0  # what a lease is longer than the call it covers: commits of others, a busy machine
+_CLOSE_S = 0.2  # a call on the wire is not waited for longer than this; it ends with the process
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A turn whose proposals the log does not hold yet, with what the model is shown beside it."""
+
+    turn: Turn
+    before: tuple[Turn, ...]
+    known: tuple[Record, ...]
+
+
+def open_asking(store: Store, namespace: str, settings: Settings, clock: Clock) -> Asking | None:
+    """The chat model that settings name, ready to be asked; None if they name none."""
+    chat = open_chat(
+        settings.chat.model, timeout_s=settings.chat.timeout_s, max_reply_chars=settings.chat.max_reply_chars,
+        first_wait_s=settings.chat.retry_s, longest_wait_s=settings.chat.longest_retry_s,
+    )  # fmt: skip
+    if chat is None:
+        return None
+    extractor = LlmExtractor(chat, settings.admit, timeout_s=settings.chat.timeout_s)
+    return Asking(store, namespace, chat, extractor, settings.chat, clock)
+
+
+class Asking:
+    def __init__(
+        self,
+        store: Store,
+        namespace: str,
+        chat: GuardedChat,
+        extractor: LlmExtractor,
+        settings: ChatSettings,
+        clock: Clock,
+    ) -> None:
+        self._store = store
+        self._namespace = namespace
+        self._chat = chat
+        self._extractor = extractor
+        self._settings = settings
+        self._clock = clock
+        self._lease = Lease(store, namespace, "ask")
+        self._changed = threading.Condition()
+        self._question: Question | None = None
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._silent = False
+        """The model answered none of the attempts of the last turn: until it does, a turn is worth one."""
+        self.settled: Callable[[], None] = lambda: None
+        """Called when a question was settled, by this process or another."""
+        self.degraded: str | None = None
+        """Why answers are late or missing; None when they are not."""
+
+    def ask(self, question: Question) -> None:
+        """Admission waits for this one. The same question again is no news."""
+        with self._changed:
+            if self._stop.is_set() or self._question is not None:
+                return
+            self._question = question
+            self._changed.notify()
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="holdfast-asking", daemon=True)
+                self._thread.start()
+
+    def is_asking(self) -> bool:
+        return self._question is not None
+
+    def close(self) -> None:
+        """Stop. A question that is on the wire is asked again by whoever opens the store next."""
+        self._stop.set()
+        with self._changed:
+            self._changed.notify()
+        self._chat.close()
+        if self._thread is not None:
+            self._thread.join(_CLOSE_S)
+        with suppress(HoldfastError):  # it runs out by itself; giving it back only spares the next process the wait
+            self._lease.give_back()
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                while self._question is None and not self._stop.is_set():
+                    self._changed.wait()
+                question = self._question
+            if self._stop.is_set() or question is None:
+                return
+            try:
+                self._settle(question)
+            except Closed:
+                return
+            except Exception as error:  # a full disk, or a bug of ours: it must show itself and not end the work
+                if not isinstance(error, HoldfastError):
+                    _log.exception("%s: asking about turn %s failed", self._namespace, question.turn.id)
+                self._note(f"records wait: {error}")
+                self._stop.wait(self._settings.retry_s)
+            self._question = None
+            if not self._stop.is_set():
+                self.settled()
+
+    def _settle(self, question: Question) -> None:
+        """Ask until the log holds an answer, or the reason why there is none."""
+        attempts = 1 if self._silent else self._settings.attempts
+        attempt = 0
+        while not self._stop.is_set() and not self._is_settled(question.turn):
+            wait = min(self._settings.retry_s * 2**attempt, self._settings.longest_retry_s)
+            if not self._lease.take(self._settings.timeout_s + wait + _SLACK_S):
+                self._stop.wait(_LOOK_S)
+                continue
+            try:
+                answer = self._answer(question)
+            except ModelError as error:
+                attempt += 1
+                self._note(f"records wait for the chat model, attempt {attempt} of {attempts}: {error}")
+                if attempt < attempts:
+                    self._stop.wait(wait)
+                    continue
+                self._silent = True
+                self._note(f"rules read turns until the chat model answers again: {error}")
+                answer = pack_refusal(self._extractor.name, str(error))
+            else:
+                self._silent = False
+                self.degraded = None
+            self._keep(question.turn, answer)
+            break  # also if it came too late: admission looks again, and asks again if it must
+        self._lease.give_back()
+
+    def _answer(self, question: Question) -> Metadata:
+        proposals = self._extractor.propose(question.turn, question.before, question.known)
+        return pack(
+            self._extractor.name, self._extractor.prompt, self._extractor.criterion, proposals.candidates,
+            proposals.dropped,
+        )  # fmt: skip
+
+    def _keep(self, turn: Turn, answer: Metadata) -> None:
+        if not self._stop.is_set():
+            self._store.propose(self._namespace, Action(Entry.PROPOSE, turn.id, self._clock(), answer), turn.seq)
+
+    def _is_settled(self, turn: Turn) -> bool:
+        """Whether the log has it by now, or admission went past it (a process without a model may have)."""
+        with self._store.snapshot(self._namespace) as view:
+            return view.cursor(ADMIT_STAGE) >= turn.seq or turn.id in view.proposals([turn.id])
+
+    def _note(self, why: str) -> None:
+        told = mask(why).text  # it may quote what a server said
+        if self.degraded is None:
+            _log.warning("%s: %s", self._namespace, told)
+        self.degraded = told
