@@ -45,7 +45,7 @@ def test_why_tells_the_life_of_a_turn_in_order(open_memory: OpenMemory) -> None:
     told = memory.why(turn.id)
     assert (told.id, told.kind, told.text, told.session) == (turn.id, "turn", "the harbour is quiet", "s")
     assert [decision.what for decision in told.decisions] == [
-        "kept", "found by words", "found by meaning", "not gated", "forgotten",
+        "kept", "found by words", "found by meaning", "scored", "gated", "no record", "forgotten",
     ]  # fmt: skip
     assert told.decisions[0].at == turn.recorded_at and told.decisions[0].details["key"] == "k"
     assert told.decisions[-1].at == clock.now

@@ -24,7 +24,7 @@ def test_the_defaults_are_those_of_the_requirements() -> None:
 @pytest.mark.requirement("LOG-6")
 def test_variables_change_single_settings_and_an_empty_namespace_is_none() -> None:
     changed = load_settings({"HOLDFAST_RECALL__B": ".6", "HOLDFAST_STORE__DURABLE": "false", "OTHER__B": "x"})
-    assert (changed.recall.b, changed.store.durable, changed.recall.k1) == (0.6, False, 1.2)
+    assert (changed.recall.b, changed.store.durable, changed.recall.k1) == (0.6, False, Settings().recall.k1)
     assert load_settings({"HOLDFAST_NAMESPACE": "house"}).namespace == "house"
     assert load_settings({"HOLDFAST_NAMESPACE": ""}).namespace is None
     assert load_settings({"HOLDFAST_NAMESPACE": "house", "HOLDFAST_INDEX__TAIL": "7"}).namespace == "house"

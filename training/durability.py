@@ -23,12 +23,30 @@ from scipy.optimize import minimize
 
 from holdfast.admit.durability import features
 from holdfast.admit.glance import FEATURES
+from holdfast.admit.glance_shape import SHAPES
 from holdfast.models.static import StaticEmbedder
 
-VERSION = "2"
-FILES = ("friends", "assistant", "warm", "everyday", "persona", "catching_up", "confiding", "errands", "plain")
+VERSION = "3"
+FILES = (
+    "friends",
+    "assistant",
+    "warm",
+    "everyday",
+    "persona",
+    "catching_up",
+    "confiding",
+    "errands",
+    "plain",
+    "statements",
+)
 SELDOM = ("tells", "my_is", "brief_tells", "am_a", "likes_a")
 """Plain statements of SAL-2: seldom in talk, so the common penalty would leave nothing of what they are worth."""
+LISTS = ("statements",)
+"""Lists of statements are no talk. What talk is worth is learned without them, then what the shape of a plain statement
+adds to it with them: learned all at once they cost the talk of every other file, and of long turns most."""
+LIST_WORTH = 0.5
+"""How much a line of a list counts beside a turn of talk: in full it costs the assistant's and the friends' talk."""
+SHAPE_PENALTY = 3.0
 
 Numbers = NDArray[np.float64]
 
@@ -41,8 +59,14 @@ class Labelled:
     dialogues: list[str]
     files: NDArray[np.str_]
 
-    def only(self, mask: NDArray[np.bool_]) -> tuple[list[Numbers], Numbers]:
-        return [bag for bag, wanted in zip(self.bags, mask, strict=True) if wanted], self.labels[mask]
+    def only(self, mask: NDArray[np.bool_]) -> Labelled:
+        kept = [place for place, wanted in enumerate(mask) if wanted]
+        return Labelled(
+            [self.bags[place] for place in kept],
+            self.labels[mask],
+            [self.dialogues[place] for place in kept],
+            self.files[mask],
+        )
 
 
 def read(folder: Path) -> Labelled:
@@ -80,18 +104,36 @@ def turn_of(bags: list[Numbers]) -> NDArray[np.int64]:
     return np.repeat(np.arange(len(bags)), [len(bag) for bag in bags])
 
 
-def fit(bags: list[Numbers], labels: Numbers, penalty: float, meaning_penalty: float) -> Numbers:
-    rows, turn = np.vstack(bags), turn_of(bags)
+def fit(data: Labelled, penalty: float, meaning_penalty: float) -> Numbers:
+    """First what talk is worth, then what the shape of a plain statement adds."""
+    listed = np.isin(data.files, LISTS)
+    talk = data.only(~listed)
+    rows = np.vstack(talk.bags)
+    shapes = [FEATURES.index(name) for name in SHAPES]
+    rows[:, shapes] = 0.0
     shrink = np.full(rows.shape[1], penalty)
     shrink[0] = 0.0  # the bias is not shrunk
     shrink[len(FEATURES) :] = meaning_penalty
     for name in SELDOM:
         shrink[FEATURES.index(name)] = penalty / 10
+    weights = learn(rows, turn_of(talk.bags), talk.labels, np.ones(len(talk.bags)), shrink, np.zeros(len(rows)))
+    rows = np.vstack(data.bags)
+    worth = np.where(listed, LIST_WORTH, 1.0)
+    least = np.full(len(shapes), SHAPE_PENALTY)
+    weights[shapes] = learn(rows[:, shapes], turn_of(data.bags), data.labels, worth, least, rows @ weights)
+    return weights
+
+
+def learn(
+    rows: Numbers, turn: NDArray[np.int64], labels: Numbers, worth: Numbers, shrink: Numbers, known: Numbers
+) -> Numbers:
+    """The weights of the columns; `known` is what each sentence scores without them, `worth` how much a turn counts."""
 
     def loss(weights: Numbers) -> tuple[float, Numbers]:
-        scores, parts = pooled(rows @ weights, turn, len(bags))
-        error = 1 / (1 + np.exp(-scores)) - labels
-        value = float((np.logaddexp(0, scores) - labels * scores).sum() + (shrink * weights * weights).sum() / 2)
+        scores, parts = pooled(known + rows @ weights, turn, len(labels))
+        error = worth * (1 / (1 + np.exp(-scores)) - labels)
+        lost = worth * (np.logaddexp(0, scores) - labels * scores)
+        value = float(lost.sum() + (shrink * weights * weights).sum() / 2)
         return value, rows.T @ (error[turn] * parts) + shrink * weights
 
     found: Numbers = minimize(loss, np.zeros(rows.shape[1]), jac=True, method="L-BFGS-B", options={"maxiter": 2000}).x
@@ -114,13 +156,12 @@ def held_out(data: Labelled, penalty: float, meaning_penalty: float) -> tuple[fl
     part_of = np.array([int(hashlib.sha256(name.encode()).hexdigest(), 16) % 5 for name in data.dialogues])
     held = np.zeros(len(data.labels))
     for part in range(5):
-        learned = fit(*data.only(part_of != part), penalty, meaning_penalty)
-        held[part_of == part] = score(data.only(part_of == part)[0], learned)
+        learned = fit(data.only(part_of != part), penalty, meaning_penalty)
+        held[part_of == part] = score(data.only(part_of == part).bags, learned)
     by_file = {}
     for name in FILES:
-        learned = fit(*data.only(data.files != name), penalty, meaning_penalty)
-        bags, labels = data.only(data.files == name)
-        by_file[name] = round(auc(labels, score(bags, learned)), 4)
+        learned, left_out = fit(data.only(data.files != name), penalty, meaning_penalty), data.only(data.files == name)
+        by_file[name] = round(auc(left_out.labels, score(left_out.bags, learned)), 4)
     return auc(data.labels, held), by_file
 
 
@@ -134,7 +175,8 @@ def main() -> None:
     args = parser.parse_args()
     data = read(args.labels)
     over_dialogues, by_file = held_out(data, args.penalty, args.meaning_penalty)
-    weights = [round(float(weight), 4) for weight in fit(data.bags, data.labels, args.penalty, args.meaning_penalty)]
+    learned = fit(data, args.penalty, args.meaning_penalty)
+    weights = [round(float(weight), 4) for weight in learned]
     table = {
         "version": VERSION,
         "turns": len(data.labels),

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Self
 
+from holdfast.insight import History, Stats
 from holdfast.model import Exchange, Hit, Hits, Receipt, Record, Status, Turn
 
 __all__ = [
@@ -126,6 +127,11 @@ class DemoAnswer:
     store: str
     namespace: str
     ingest: IngestAnswer
+    kept: tuple[Record, ...]
+    """What the first conversation left, in the order it was said."""
+    changed: History
+    """The longest chain of records that replaced each other."""
+    stats: Stats
     asked: tuple[Asked, ...]
 
 

@@ -13,7 +13,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -43,7 +43,6 @@ from holdfast.evaluate.figures import LongMemEvalFigures, RetrievalFigures, retr
 from holdfast.insight import Calibration, History, Stats, Tuning
 from holdfast.memory import Memory
 from holdfast.model import Decision, Record, Why
-from holdfast.settings import AdmitSettings, Settings
 from holdfast.testing import FixedClock, HashEmbedder
 from holdfast.wire import plain
 
@@ -161,10 +160,7 @@ def examples() -> dict[str, object]:
     with tempfile.TemporaryDirectory() as folder:
         with Memory(Path(folder) / "memory.db", "ana", embedder=HashEmbedder(), clock=clock) as memory:
             made = _run_verbs(memory)
-        admitting = replace(Settings(), admit=AdmitSettings(enabled=True))
-        with Memory(
-            Path(folder) / "shop.db", "ana", embedder=HashEmbedder(), clock=clock, settings=admitting
-        ) as memory:
+        with Memory(Path(folder) / "shop.db", "ana", embedder=HashEmbedder(), clock=clock) as memory:
             made |= _run_insight(memory)
         texts = Path(folder) / "texts.json"
         texts.write_text(json.dumps(["'; DROP TABLE turns; --", "a\x00b"]))

@@ -6,6 +6,8 @@ import logging
 import os
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self, overload
 
@@ -42,7 +44,7 @@ from holdfast.recall.calibration import as_act, calibrate, stored_calibration
 from holdfast.recall.history import history
 from holdfast.recall.pool import words_stage
 from holdfast.recall.recent import read_thread, recent_exchanges, recent_turns
-from holdfast.recall.search import Query, search
+from holdfast.recall.search import GLOBAL, Query, search
 from holdfast.recall.semantic import vectors_stage
 from holdfast.recall.stats import read_stats
 from holdfast.recall.why import explain_act, find, why
@@ -146,10 +148,10 @@ class Memory:
     ) -> Turn | None:
         """Keep one turn. When this returns, the turn is on disk; a heartbeat is not kept and gives None."""
         now = self._clock()
-        turn = read_turn(
+        turn = self._redacted(read_turn(
             text, role=role, at=at, key=key, origin=origin, stability=stability, metadata=metadata, now=now,
             settings=self._settings.log,
-        )  # fmt: skip
+        ))  # fmt: skip
         self._session(session)
         if heartbeat:
             return None
@@ -176,7 +178,7 @@ class Memory:
             read_message(message, number=number, now=now, settings=self._settings.log)
             for number, message in enumerate(messages)
         ]
-        turns = [turn for turn in read if turn is not None]
+        turns = [self._redacted(turn) for turn in read if turn is not None]
         while True:
             kept = self._append_new(session, turns, progress)
             if kept is not None:
@@ -210,6 +212,14 @@ class Memory:
         new = iter(added)
         return [next(new) if index is None else heard[index] for index in known]
 
+    def _redacted(self, turn: NewTurn) -> NewTurn:
+        """With log.redact_secrets not even the log keeps the value of a secret (ADMIT-7)."""
+        if not self._settings.log.redact_secrets:
+            return turn
+        from holdfast.admit.secrets import mask
+
+        return replace(turn, text=mask(turn.text).text)
+
     def flush(self, timeout: float | None = None, progress: Progress | None = None) -> None:
         """Wait until derived work has caught up with the log."""
         self._worker.flush(timeout, progress)
@@ -237,8 +247,10 @@ class Memory:
             until=None if until is None else read_moment(until, now),
             as_of=None if as_of is None else read_moment(as_of, now),
         )
-        with self._store.snapshot(self.namespace) as view:
-            return search(view, self.namespace, asked, self._embedder, self._cache, self._settings, now)
+        with ExitStack() as open_views:
+            names = [self.namespace] if self.namespace == GLOBAL else [self.namespace, GLOBAL]
+            views = [(name, open_views.enter_context(self._store.snapshot(name))) for name in names]
+            return search(views, asked, self._embedder, self._cache, self._settings, now)
 
     @overload
     def recent(

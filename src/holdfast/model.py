@@ -113,8 +113,8 @@ class Turn:
     """Its place in the namespace's log."""
     key: str | None = None
     metadata: Metadata = field(default_factory=dict)
-    signals: Mapping[str, float] = field(default_factory=_no_signals)
-    """The gate's, under the names of SIGNALS; 0 for what was not computed (yet)."""
+    signals: Mapping[str, float] = field(default_factory=_no_signals, compare=False)
+    """The gate's, under the names of SIGNALS; 0 for what was not computed (yet), which makes no other turn of it."""
 
 
 @dataclass(frozen=True)
@@ -224,6 +224,10 @@ class Hit:
     """BM25 of the words."""
     semantic: float = 0.0
     """Cosine with the question; 0 when the semantic leg was silent."""
+    namespace: str = ""
+    """Whose it is: the namespace that was asked, or `global`."""
+    outdated_by: str | None = None
+    """The hit that says what holds now, if this one was replaced by it."""
 
 
 class Hits(list[Hit]):

@@ -43,6 +43,8 @@ class LogSettings:
     stability_other: float = 0.2  # LOG-2
     batch: int = 500
     """Turns a transaction of ingest_many: an interrupt loses at most this much progress, never a turn."""
+    redact_secrets: bool = False
+    """Whether secrets are masked before the turn is written (ADMIT-7). Off: the log keeps what was said, every byte."""
 
 
 @dataclass(frozen=True)
@@ -88,21 +90,20 @@ class IndexSettings:
 @dataclass(frozen=True)
 class RecallSettings:
     """How a question is answered. The weights are in standard deviations over what is searched; they were chosen on the
-    development halves of three public sets at once, each confirmed on the set that was left out (docs/recall.md)."""
+    development halves of three public sets at once, each confirmed on the set that was left out (docs/recall.md).
+    """
 
     k1: float = 0.2
     """BM25's gain from saying a word again: little, for passages are short (0 is plain coverage, the textbook 1.2)."""
     b: float = 0.75
     words: float = 0.3
     """The best passage by words."""
-    told: float = 0.35
+    told: float = 0.25
     """What the turn tells, by meaning."""
     worth: float = 0.2
     """… times the chance that it is worth keeping: statements before questions and thanks."""
-    window: float = 0.25
+    window: float = 0.3
     """The turn together with the two before it."""
-    passage: float = 0.1
-    """The best passage by meaning."""
     user_preference: float = 0.8
     """What the user said is preferred to an assistant's or a tool's words by this: the largest single gain on assistant
     chats (DESIGN: .8 to 1.2)."""
@@ -115,10 +116,23 @@ class RecallSettings:
     wish_preference: float = 1.5
     """A standing wish of the user's, when the question asks for help or advice."""
     answer_share: float = 0.4
-    """Share of a question's score that the short turn after it is given: it answers it."""
+    """Share of a question's score that the turn after it is given: it answers it …"""
+    answer_words: int = 120
+    """… the more the shorter it is, and not at all from this length on."""
     session_share: float = 0.25
     """Share of the best score of its session."""
-    when_weight: float = 1.8
+    floor_share: float = 0.15
+    """A hit holds so much of the question's words, the rare ones counting more, or is nearer in meaning than chance
+    (docs/recall.md)."""
+    outstanding: float = 1.0
+    """… or, where there is such a hit, stands out by so many standard deviations: by its context, mostly."""
+    compared: int = 8
+    """First hits that are read beside each other, so that a statement replaced by a later one is not served first."""
+    ranker: Literal["standard", "seed"] = "standard"
+    """seed: (.7·cosine + .2·exp(-λ·age) + .1·scope), the formula of the project that the seeds came from (RECALL-3)."""
+    half_life_days: float = 30.0
+    """λ of the seed's age term: with hours, week-old facts could not be found at all (DESIGN)."""
+    when_weight: float = 2.4
     """A turn said in the time that the question names, times how certain that reading is."""
     rescore: int = 64
     """Nearest int8 codes that are scored again in full precision; 30 lost nothing on any model tried (DESIGN)."""
@@ -281,13 +295,16 @@ class ChatSettings:
 
 @dataclass(frozen=True)
 class AdmitSettings:
-    enabled: bool = False
-    """Whether turns are gated and records made of them. Off until the whole of it is measured (issue B)."""
-    durability: float = 0.6
+    enabled: bool = True
+    """Whether turns are gated and records made of them. Off: a log that is searched, and nothing else."""
+    durability: float = 0.61
     """A turn yields records when the chance that it helps a future conversation reaches this: between what HaluMem's
-    gold points ask for (at .61 nine in ten are kept) and what DailyDialog's small talk allows (.57): docs/quality.md"""
+    gold points ask for (at .63 nine in ten are kept) and what DailyDialog's small talk allows (.59): docs/quality.md.
+    What the user asks to be remembered is kept whatever its chance (admit/explicit.py)."""
     sentence_durability: float = 0.5
     """… and of its sentences those that reach this, or the best one."""
+    change_durability: float = 0.2
+    """… and those from here on whose only worth may be that they change something remembered."""
     records_per_turn: int = 8  # ADMIT-6
     own_chars: int = 40_000
     """A turn is read for the user's own words up to here, as its signals are: what is longer is a document."""

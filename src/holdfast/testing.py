@@ -154,8 +154,8 @@ class ScriptedChat:
             client = SomeClient(server.url)     # http://127.0.0.1:PORT/v1
         assert server.requests[0].body["model"] == "…"
 
-    The script is any iterable (itertools.repeat for an endless one); once it ends, the server answers HTTP 500. A `port`
-    lets a server come back where another one was.
+    The script is any iterable (itertools.repeat for an endless one); once it ends, the server answers HTTP 500. A
+    `port` lets a server come back where another one was.
     """
 
     def __init__(self, replies: Iterable[Reply] = (), *, port: int = 0) -> None:

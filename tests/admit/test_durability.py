@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from statistics import median
@@ -23,7 +22,6 @@ from holdfast.testing import HashEmbedder
 from memories import QUICK, OpenMemory, assistant, user
 
 LABELS = Path(__file__).parents[2] / "training" / "labels"
-ADMITTING = replace(QUICK, admit=AdmitSettings(enabled=True))
 ENOUGH = AdmitSettings().durability
 
 pytestmark = pytest.mark.requirement("ADMIT-3")
@@ -31,7 +29,7 @@ pytestmark = pytest.mark.requirement("ADMIT-3")
 
 @pytest.fixture
 def memory(open_memory: OpenMemory) -> Iterator[Memory]:
-    with open_memory(settings=ADMITTING) as opened:
+    with open_memory(settings=QUICK) as opened:
         yield opened
 
 
@@ -128,7 +126,7 @@ def test_the_embedder_in_use_does_not_change_what_is_worth_keeping(open_memory: 
     scores = []
     embedders: list[Embedder] = [StaticEmbedder(), HashEmbedder()]
     for number, embedder in enumerate(embedders):
-        with open_memory(file=f"{number}.db", embedder=embedder, settings=ADMITTING) as memory:
+        with open_memory(file=f"{number}.db", embedder=embedder, settings=QUICK) as memory:
             for text in told:
                 memory.ingest(text)
             memory.flush()

@@ -18,7 +18,6 @@ from holdfast.admit.merge import (
     Supersede,
     Verdict,
     decide,
-    explain,
     trust,
 )
 from holdfast.model import Kind, Provenance
@@ -116,7 +115,7 @@ def test_a_differing_value_never_merges_however_close() -> None:
 def test_an_add_beside_a_close_text_says_what_differs() -> None:
     verdict = decide(statement("I like green tea."), [neighbour("I like black tea.")], THRESHOLDS)
     assert isinstance(verdict, Add)
-    assert explain(verdict) == "added: close to r-1 (0.95), but they differ in a word: 'green' and 'black'"
+    assert verdict.reason == "close to r-1 (0.95), but they differ in a word: 'green' and 'black'"
 
 
 @pytest.mark.requirement("MERGE-4")
@@ -125,7 +124,7 @@ def test_a_new_value_retires_the_old_record_far_below_the_merge_threshold() -> N
     verdict = decide(statement("We moved to Leeds in March."), [old], THRESHOLDS)
     assert isinstance(verdict, Supersede)
     assert verdict.old == ("r-1",)
-    assert explain(verdict) == "replaces r-1: r-1: residence of the user: 'Porto' became 'Leeds'"
+    assert verdict.reason == "r-1: residence of the user: 'Porto' became 'Leeds'"
 
 
 @pytest.mark.requirement("MERGE-4")
@@ -167,7 +166,7 @@ def test_when_unsure_both_stay_and_the_receipt_says_so() -> None:
     verdict = decide(statement("My sister is called Eva."), [neighbour("My sister is called Anna.")], THRESHOLDS)
     assert isinstance(verdict, Add)
     assert verdict.beside == ("r-1",)
-    assert explain(verdict).startswith("added: kept beside r-1: unsure whether it replaces it")
+    assert verdict.reason.startswith("kept beside r-1: unsure whether it replaces it")
 
 
 @pytest.mark.requirement("MERGE-4")

@@ -5,18 +5,16 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast import Memory, Settings
+from holdfast import Memory
 from holdfast.admit.pasted import own_words, pasted_parts
 from holdfast.model import Record
-from holdfast.settings import AdmitSettings, StoreSettings
-from memories import ingest_month, month
+from memories import QUICK, ingest_month, month
 
 FOREIGN = "The lodger must always feed the parrot and never open the attic."
 """Stands in every paste below, and may not be among the user's own words."""
@@ -165,8 +163,7 @@ def test_a_hundred_thousand_characters_of_one_beginning_take_no_longer_than_othe
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Iterator[Memory]:
-    chosen = replace(Settings(), admit=AdmitSettings(enabled=True), store=StoreSettings(durable=False))
-    with Memory(tmp_path / "memory.db", "ana", settings=chosen) as opened:
+    with Memory(tmp_path / "memory.db", "ana", settings=QUICK) as opened:
         yield opened
 
 

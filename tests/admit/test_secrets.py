@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,8 @@ from hypothesis import strategies as st
 
 import holdfast.demo
 from holdfast.admit.secrets import mask
+from holdfast.settings import LogSettings
+from memories import QUICK, OpenMemory, texts, user
 
 SECRETS = [
     ("sk-proj-FAKEfakeFAKE0123456789abcdef", "openai key"),
@@ -272,3 +275,26 @@ def test_a_hostile_text_of_100_kb_is_read_in_milliseconds(seed: str) -> None:
         if took[-1] < 0.05:
             break
     assert min(took) < 0.05
+
+
+@pytest.mark.requirement("ADMIT-7")
+def test_the_log_keeps_a_secret_and_the_record_does_not(open_memory: OpenMemory) -> None:
+    memory = open_memory(embedder="static")
+    memory.ingest("My sister Anna lives in Rome and her token is ghp_FAKEfakeFAKEfakeFAKEfakeFAKEfake0000.")
+    memory.flush()
+    assert "ghp_FAKE" in memory.thread("default")[0].text
+    (record,) = memory.recent(kind="record")
+    assert "[secret: github token]" in repr(record) and "ghp_FAKE" not in repr(record)
+    assert all("ghp_FAKE" not in decision.reason for decision in memory.why(memory.thread("default")[0].id).decisions)
+
+
+@pytest.mark.requirement("ADMIT-7", "LOG-7")
+def test_redacting_secrets_keeps_them_out_of_the_log_and_the_history_aligned(open_memory: OpenMemory) -> None:
+    memory = open_memory(settings=replace(QUICK, log=LogSettings(redact_secrets=True)))
+    told = [user("Take AKIAFAKEFAKEFAKE0000 for the upload."), user("ok")]
+    memory.ingest_many(told, session="s")
+    memory.ingest_many([*told, user("done")], session="s")
+    memory.ingest("It is npm_FAKEfakeFAKEfakeFAKEfakeFAKEfake0000 now.", session="s")
+    assert texts(memory.thread("s")) == [
+        "Take [secret: aws key id] for the upload.", "ok", "done", "It is [secret: npm token] now.",
+    ]  # fmt: skip

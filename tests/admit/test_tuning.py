@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,11 +11,9 @@ import pytest
 from holdfast import Memory
 from holdfast.admit.tuning import draw, judgements_of_file, weigh
 from holdfast.errors import InputError
-from holdfast.settings import AdmitSettings
 from holdfast.wire import plain
 from memories import QUICK
 
-ADMITTING = replace(QUICK, admit=AdmitSettings(enabled=True))
 SAID = (
     "The API of our shop runs on port 9090.",
     "Our shop's API runs on port 9090.",
@@ -31,7 +28,7 @@ pytestmark = pytest.mark.requirement("MERGE-6")
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Iterator[Memory]:
-    with Memory(tmp_path / "memory.db", "ana", settings=ADMITTING) as opened:
+    with Memory(tmp_path / "memory.db", "ana", settings=QUICK) as opened:
         for number, text in enumerate(SAID):  # in the same conversation, saying it again would be no news
             opened.ingest(text, session=f"talk-{number}")
         opened.flush()
@@ -117,7 +114,7 @@ def test_the_sample_is_mostly_of_merges_and_never_of_one_pair_twice() -> None:
 
 @pytest.mark.requirement("ADMIT-7")
 def test_a_secret_of_a_turn_is_not_shown_in_the_sample(tmp_path: Path) -> None:
-    with Memory(tmp_path / "memory.db", "ana", settings=ADMITTING) as memory:
+    with Memory(tmp_path / "memory.db", "ana", settings=QUICK) as memory:
         memory.ingest("The deploy key of the shop is AKIAIOSFODNN7EXAMPLE and stays in the vault.")
         memory.ingest("The deploy key of our shop is AKIAIOSFODNN7EXAMPLE and it stays in the vault.")
         memory.flush()

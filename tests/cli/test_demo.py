@@ -22,11 +22,24 @@ def test_the_demo_finds_every_answer_it_shows_among_the_first_two_hits(holdfast:
     assert [one["question"] for one in asked if one["found_at"] is None] == []
 
 
+def test_the_demo_tells_what_was_kept_what_changed_and_what_the_gates_did(holdfast: Holdfast) -> None:
+    answer = holdfast("demo", "--json").json
+    kept, changed, stats = answer["kept"], answer["changed"], answer["stats"]
+    assert isinstance(kept, list) and isinstance(changed, dict) and isinstance(stats, dict)
+    assert {"My name is Brigid Solano."} < {record["text"] for record in kept}
+    assert len(changed["versions"]) > 1
+    assert [version["live"] for version in changed["versions"]][-2:] == [False, True]
+    assert stats["total"]["turns"] == 234 > stats["total"]["added"] > 0
+
+
 def test_the_demo_prints_counts_answers_reasons_and_what_to_try(holdfast: Holdfast, store: Path) -> None:
     said = holdfast("demo")
     assert (said.code, said.err) == (0, "")
     for part in (
         "468 turns added",
+        "My name is Brigid Solano.",
+        "• superseded: by",
+        "234",
         "✓ hit 1",
         "What did we talk about last?",
         "• kept:",

@@ -8,26 +8,26 @@ import pytest
 from .command import Holdfast
 
 SAID = (
-    ("2026-03-02T10:00:00Z", "The API of our shop runs on port 8080."),
-    ("2026-03-02T10:01:00Z", "thanks!"),
-    ("2026-03-03T10:00:00Z", "The API of our shop runs on port 9090."),
-    ("2026-03-03T10:05:00Z", "The API of our shop runs on port 9090."),
+    ("2026-03-02T10:00:00Z", "s", "The API of our shop runs on port 8080."),
+    ("2026-03-02T10:01:00Z", "s", "thanks!"),
+    ("2026-03-03T10:00:00Z", "s", "The API of our shop runs on port 9090."),
+    ("2026-03-03T10:05:00Z", "another", "The API of our shop runs on port 9090."),
 )
 
 
 @pytest.fixture
-def shop(holdfast: Holdfast, monkeypatch: pytest.MonkeyPatch) -> Holdfast:
+def shop(holdfast: Holdfast) -> Holdfast:
     """Two days of talk about a port, judged by the gate."""
-    monkeypatch.setenv("HOLDFAST_ADMIT__ENABLED", "true")
-    lines = [json.dumps({"role": "user", "content": text, "at": at, "session": "s"}) for at, text in SAID]
+    lines = [json.dumps({"role": "user", "content": text, "at": at, "session": name}) for at, name, text in SAID]
     assert holdfast("ingest", "-", stdin="\n".join(lines) + "\n").code == 0
     return holdfast
 
 
 def turn_ids(holdfast: Holdfast) -> list[str]:
-    turns = holdfast("thread", "s", "--json").json["turns"]
+    """In the order they were said."""
+    turns = holdfast("recent", "--json").json["turns"]
     assert isinstance(turns, list)
-    return [turn["id"] for turn in turns]
+    return [turn["id"] for turn in reversed(turns)]
 
 
 def record_id(holdfast: Holdfast) -> str:
@@ -118,8 +118,7 @@ def test_tune_similarity_gives_a_sample_and_reads_it_back_judged(shop: Holdfast,
 
 
 @pytest.mark.requirement("SAFE-4")
-def test_no_stored_text_commands_the_terminal_here(holdfast: Holdfast, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOLDFAST_ADMIT__ENABLED", "true")
+def test_no_stored_text_commands_the_terminal_here(holdfast: Holdfast) -> None:
     text = "My sister Anna \x1b]0;owned\x07 lives in Rome and has {} dogs.\n"
     holdfast("ingest", "-", "--session", "s", "--lines", stdin=text.format("two") + text.format("three"))
     for args in (["history", *turn_ids(holdfast)[:1]], ["tune", "similarity", "--threshold", "0.6"], ["stats"]):

@@ -17,12 +17,12 @@ import pytest
 from holdfast import Memory, Settings
 from holdfast.errors import FlushTimeout, InputError
 from holdfast.model import Provenance, Record
-from holdfast.settings import AdmitSettings, ChatSettings, GateSettings, StoreSettings
+from holdfast.settings import AdmitSettings, ChatSettings, GateSettings
 from holdfast.testing import Delayed, HashEmbedder, Reply, ScriptedChat
+from memories import QUICK
 
 KEY = "ghp_FAKEfakeFAKEfakeFAKEfakeFAKEfake0000"
 MOVED = "I moved to Porto in March with my sister Anna."
-ADMITTING = replace(Settings(), admit=AdmitSettings(enabled=True), store=StoreSettings(durable=False))
 
 
 def settings(
@@ -31,7 +31,7 @@ def settings(
     chat = ChatSettings(
         model=f"{url}#small", timeout_s=timeout_s, attempts=attempts, retry_s=retry_s, longest_retry_s=2 * retry_s
     )
-    return replace(ADMITTING, chat=chat, gate=gate or GateSettings())
+    return replace(QUICK, chat=chat, gate=gate or GateSettings())
 
 
 @contextmanager
@@ -334,14 +334,14 @@ def test_a_rebuild_asks_no_model_and_makes_the_same_records(tmp_path: Path) -> N
         assert (records(memory), len(server.requests)) == (before, asked)
         memory.rebuild()
         assert (records(memory), len(server.requests)) == (before, asked)
-    with remembering(tmp_path, ADMITTING) as memory:  # also without the model
+    with remembering(tmp_path, QUICK) as memory:  # also without the model
         memory.rebuild()
         assert records(memory) == before
 
 
 @pytest.mark.requirement("INV-3")
 def test_what_was_admitted_before_there_was_a_model_stays_so_through_a_rebuild(tmp_path: Path) -> None:
-    with remembering(tmp_path, ADMITTING) as memory:
+    with remembering(tmp_path, QUICK) as memory:
         memory.ingest("I have two cats called Miso and Nori.")
         memory.flush()
         before = records(memory)
@@ -367,7 +367,9 @@ def _ingest_and_flush(path: str, url: str, ready: Callable[[], object]) -> None:
 @pytest.mark.requirement("SAFE-2", "SAL-5")
 def test_two_processes_ask_once_for_a_turn(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
-    with Memory(path, "ana", settings=replace(ADMITTING, admit=AdmitSettings()), embedder=HashEmbedder()) as memory:
+    with Memory(
+        path, "ana", settings=replace(QUICK, admit=AdmitSettings(enabled=False)), embedder=HashEmbedder()
+    ) as memory:
         for number in range(4):
             memory.ingest(f"I planted {number} trees behind the old house.")
 
@@ -399,7 +401,7 @@ def test_a_process_without_a_model_may_pass_a_turn_and_the_late_answer_changes_n
     with ScriptedChat([late]) as server, remembering(tmp_path, settings(server.url)) as memory:
         memory.ingest(MOVED)
         assert arrived.wait(10)
-        with remembering(tmp_path, ADMITTING) as other:
+        with remembering(tmp_path, QUICK) as other:
             other.flush(timeout=10)
             assert stored(other) == [MOVED]
         go.set()
@@ -414,6 +416,6 @@ def test_a_process_without_a_model_may_pass_a_turn_and_the_late_answer_changes_n
 
 def test_a_model_that_cannot_be_named_is_refused_when_the_memory_is_opened(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="URL#MODEL"):
-        Memory(tmp_path / "memory.db", "ana", settings=replace(ADMITTING, chat=ChatSettings(model="qwen3")))
+        Memory(tmp_path / "memory.db", "ana", settings=replace(QUICK, chat=ChatSettings(model="qwen3")))
     with pytest.raises(InputError, match=r"chat\.retry_s"):
         ChatSettings(retry_s=0.0)

@@ -14,13 +14,12 @@ from holdfast.insight import Admitted
 from holdfast.settings import AdmitSettings, GateSettings
 from memories import QUICK, ingest_month
 
-ADMITTING = replace(QUICK, admit=AdmitSettings(enabled=True))
 MONDAY, TUESDAY = "2026-03-02T10:00:00Z", "2026-03-03T10:00:00Z"
 
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Iterator[Memory]:
-    with Memory(tmp_path / "memory.db", "ana", settings=ADMITTING) as opened:
+    with Memory(tmp_path / "memory.db", "ana", settings=QUICK) as opened:
         yield opened
 
 
@@ -31,7 +30,7 @@ def balanced(one: Admitted) -> bool:
     return placed == one.candidates and ended <= one.turns <= ended + one.candidates
 
 
-@pytest.mark.requirement("MERGE-7")
+@pytest.mark.requirement("MERGE-7", "EVAL-4")
 def test_every_turn_and_candidate_is_counted_on_the_day_it_was_said(memory: Memory) -> None:
     memory.ingest("thanks!", at=MONDAY)
     memory.ingest("My sister Anna lives in Rome and has two dogs.", at=MONDAY)
@@ -78,7 +77,7 @@ def test_a_month_balances_and_a_rebuild_counts_the_same(memory: Memory) -> None:
 
 @pytest.mark.requirement("MERGE-7", "GATE-14")
 def test_in_mode_filter_turns_below_the_threshold_are_counted(tmp_path: Path) -> None:
-    strict = replace(ADMITTING, gate=GateSettings(conversation="filter", threshold=1.0))
+    strict = replace(QUICK, gate=GateSettings(conversation="filter", threshold=1.0))
     with Memory(tmp_path / "strict.db", "ana", settings=strict) as memory:
         memory.ingest("My sister Anna lives in Rome and has two dogs.")
         memory.flush()

@@ -18,6 +18,8 @@ from holdfast.evaluate.asking import Ways
 from holdfast.evaluate.benchmarks.beam import read, run
 from holdfast.evaluate.haystack import Haystack
 
+pytestmark = pytest.mark.requirement("EVAL-3")
+
 
 @pytest.fixture
 def haystack(tmp_path: Path) -> Haystack:

@@ -14,6 +14,8 @@ from holdfast.contract import schema
 from holdfast.errors import InputError
 from holdfast.evaluate.benchmarks.facts import is_stale, run
 
+pytestmark = pytest.mark.requirement("EVAL-3")
+
 FACTS = [
     "The harbour master of Lerwick is Magnus Isbister.",
     "Tilda Brekke plays the position of goalkeeper.",

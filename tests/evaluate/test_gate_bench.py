@@ -14,6 +14,8 @@ from holdfast.contract import schema
 from holdfast.errors import InputError
 from holdfast.evaluate.benchmarks.gate import area_under_curve, run
 
+pytestmark = pytest.mark.requirement("EVAL-2", "EVAL-3")
+
 FIRST = [
     ("Rosa", "Hey Tom! How are you?"),
     ("Tom", "My sister Anna moved to Rome last May and works as a nurse there."),

@@ -15,6 +15,8 @@ from holdfast.errors import InputError
 from holdfast.evaluate.aligning import best_cover, content_words, coverage
 from holdfast.evaluate.benchmarks.halumem import run
 
+pytestmark = pytest.mark.requirement("EVAL-2", "EVAL-3")
+
 Point = dict[str, object]
 
 

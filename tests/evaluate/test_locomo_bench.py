@@ -20,6 +20,8 @@ from holdfast.evaluate.haystack import Haystack
 from holdfast.memory import Memory
 from holdfast.model import Hits
 
+pytestmark = pytest.mark.requirement("EVAL-3")
+
 
 @pytest.fixture
 def haystack(tmp_path: Path) -> Haystack:

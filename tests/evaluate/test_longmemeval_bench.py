@@ -18,6 +18,8 @@ from holdfast.errors import InputError
 from holdfast.evaluate.asking import Ways
 from holdfast.evaluate.benchmarks.longmemeval import read, read_mode, run
 
+pytestmark = pytest.mark.requirement("EVAL-3")
+
 
 @pytest.fixture
 def oracle(tmp_path: Path) -> Path:

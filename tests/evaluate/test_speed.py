@@ -41,11 +41,26 @@ def test_writes_are_timed(figures: dict[str, Any], name: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["search_ms", "search_with_embedding_ms", "vector_ms", "read_floor_ms", "lexical_ms", "recent_ms", "thread_ms"],
+    [
+        "search_ms",
+        "search_with_embedding_ms",
+        "vector_ms",
+        "read_floor_ms",
+        "lexical_ms",
+        "meaning_ms",
+        "recent_ms",
+        "thread_ms",
+    ],
 )
 def test_reads_are_timed_at_every_size(figures: dict[str, Any], name: str) -> None:
     assert list(figures[name]) == ["500"]
     assert 0 < figures[name]["500"]["p50"] <= figures[name]["500"]["p99"]
+
+
+def test_each_stage_of_a_search_is_timed(figures: dict[str, Any]) -> None:
+    stages = figures["stages_ms"]["500"]
+    assert len(stages) >= 3
+    assert sum(stage["p50"] for stage in stages.values()) < 2 * figures["search_with_embedding_ms"]["500"]["p50"]
 
 
 def test_ratios_and_rates_are_positive(figures: dict[str, Any]) -> None:

@@ -20,7 +20,6 @@ from holdfast.model import SIGNALS
 from holdfast.settings import AdmitSettings
 from memories import QUICK, OpenMemory
 
-ADMITTING = replace(QUICK, admit=AdmitSettings(enabled=True))
 LABELS = st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=60)
 
 
@@ -72,7 +71,7 @@ def test_neighbours_that_contradict_the_order_are_pooled() -> None:
 
 @pytest.mark.requirement("GATE-13", "INV-3")
 def test_a_calibration_is_stored_and_survives_a_rebuild(open_memory: OpenMemory) -> None:
-    memory = open_memory(settings=ADMITTING)
+    memory = open_memory(settings=QUICK)
     assert memory.calibrate().curve == ()
     memory.calibrate([(0.9, False), (0.1, True)])
     made = memory.calibrate([{"g": 0.2, "useful": False}, {"g": 0.3, "useful": False}, {"g": 0.5, "useful": True}])
@@ -83,12 +82,12 @@ def test_a_calibration_is_stored_and_survives_a_rebuild(open_memory: OpenMemory)
     assert memory.calibrate() == made  # the newest holds
     memory.rebuild()
     assert memory.calibrate() == made
-    assert open_memory("bob", settings=ADMITTING).calibrate().curve == ()
+    assert open_memory("bob", settings=QUICK).calibrate().curve == ()
 
 
 @pytest.mark.requirement("GATE-13")
 def test_labels_may_name_turns_and_the_distribution_counts_every_judged_one(open_memory: OpenMemory) -> None:
-    memory = open_memory(settings=ADMITTING)
+    memory = open_memory(settings=QUICK)
     good = memory.ingest("My sister Anna lives in Rome and has two dogs.")
     idle = memory.ingest("thanks!")
     memory.ingest("You're welcome.", role="assistant")
@@ -103,7 +102,7 @@ def test_labels_may_name_turns_and_the_distribution_counts_every_judged_one(open
 
 @pytest.mark.requirement("GATE-13")
 def test_a_label_that_cannot_be_used_is_named_and_nothing_is_stored(open_memory: OpenMemory) -> None:
-    memory = open_memory(settings=ADMITTING)
+    memory = open_memory(settings=QUICK)
     answer = memory.ingest("You're welcome.", role="assistant")
     memory.flush()
     with pytest.raises(InputError, match=r"label 1: there is no turn 't-0'.*label 2: t-.* has no score"):

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.days import easter
-from holdfast.recall.asked import BEGINNING, END, Recency
-from holdfast.recall.when import read_question
+from holdfast.recall.when import Recency, read_question
+from holdfast.recall.when.asked import BEGINNING, END
 
 SUNDAY = datetime(2026, 11, 15, 9, 30, tzinfo=UTC)
 EVER, TODAY = "1900-01-01", "2026-11-16"

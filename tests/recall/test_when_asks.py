@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from holdfast.recall.asked import BEGINNING, Order, Recency
-from holdfast.recall.when import read_question
+from holdfast.recall.when import Order, Recency, read_question
+from holdfast.recall.when.asked import BEGINNING
 
 SUNDAY = datetime(2026, 11, 15, 9, 30, tzinfo=UTC)
 

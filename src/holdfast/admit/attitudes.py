@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from holdfast.admit.attributes import expanded
+from holdfast.admit.phrases import either
 from holdfast.admit.replacement import REMEMBERED, Replacement, reading_of
 from holdfast.admit.topics import changed, other_person, root, topics_of
 
@@ -30,10 +31,15 @@ _HATES = (
     "|find it hard to"
 )
 _VERB = re.compile(
-    rf"\b(?P<not>not |never |no longer |stopped |hardly )?(?:(?:really|much|even|ever|quite|to|be|a) ){{0,4}}"
-    rf"(?:(?P<hates>{_HATES})|(?P<likes>{_LIKES})) (?P<about>[^,;:.!?]{{1,120}})",
+    rf"\b(?:(?P<hates>{either(_HATES)})|(?P<likes>{either(_LIKES)})) (?P<about>[^,;:.!?]{{1,120}})",
     re.IGNORECASE,
 )
+# Looked for before the verb only, so that a text of nothing but such words costs no more than any other.
+_DENIED = re.compile(
+    r"\b(?:not|never|no longer|stopped|hardly) (?:(?:really|much|even|ever|quite|to|be|a) ){0,4}$", re.IGNORECASE
+)
+_MOST_DENIAL = 40
+"""Characters of the longest denial."""
 _NOUN = re.compile(
     r"^(?:i find )?(?P<about>[^,;:.!?]{1,60}?) (?:are |is |feel |feels )?(?:too )?(?:so )?"
     r"(?P<word>exhausting|boring|unbearable|annoying|stressful|tiring|disgusting|delicious|wonderful|fantastic)\b",
@@ -65,7 +71,8 @@ def _attitudes(text: str) -> tuple[_Attitude, ...]:
     found = []
     for clause in re.split(r"[,;.!?]\s", expanded(text)):
         if match := _VERB.search(clause):
-            likes = (match["likes"] is not None) != (match["not"] is not None)
+            denied = _DENIED.search(clause, max(0, match.start() - _MOST_DENIAL), match.start())
+            likes = (match["likes"] is not None) != (denied is not None)
             verb = match["likes"] or match["hates"]
             speaker = _SPEAKER.match(clause) is not None
         elif match := _NOUN.search(clause):

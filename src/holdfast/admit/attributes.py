@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
+from holdfast.admit.replacement import REMEMBERED
 from holdfast.admit.values import Word, WordKind, read
 from holdfast.admit.vocabulary import COUNTRIES, word_set
 
@@ -123,11 +125,11 @@ _PATTERNS = (
     _p("diet", _S + _NOW + r"(?:eat|eats) (?P<v>anything|everything|meat|fish)$"),
     _p("diet", _S + _HAVE + r"(?:started |start |begun )?(?:eating|eat|eats|drink|drinking) "
        r"(?P<v>meat|fish|eggs|dairy|cheese|milk|honey) again$", change=True),
-    _p("status", _S + r"(?:am |is |are |have |has |been |got |get |getting |be |became |recently |now |just )+"
+    _p("status", _S + r"(?:am |is |are |have |has |been |got |get |getting |be |became |recently |now |just )++"
        r"(?P<v>single|married|engaged|divorced|separated|widowed)(?: \w+){0,4}$"),
-    _p("status", _S + r"(?:am |is |are |have |has |been )+(?P<v>seeing|dating) .+$"),
-    _p("status", _S + r"(?:am |is |are |be )+(?P<v>in a relationship|back together)(?: .+)?$"),
-    _p("status", _S + r"(?:have |has |got )+(?:a |an )(?:new )?(?P<v>girlfriend|boyfriend|partner)(?: .+)?$"),
+    _p("status", _S + r"(?:am |is |are |have |has |been )++(?P<v>seeing|dating) .+$"),
+    _p("status", _S + r"(?:am |is |are |be )++(?P<v>in a relationship|back together)(?: .+)?$"),
+    _p("status", _S + r"(?:have |has |got )++(?:a |an )(?:new )?(?P<v>girlfriend|boyfriend|partner)(?: .+)?$"),
     _p("status", r"^(?:[\w'’.-]{1,60} ){1,2}and (?P<s>i|me) (?:have |are |got |are getting |ve )?(?:now )?"
        r"(?P<v>separated|divorced|split up|broke up|broken up|married|engaged)(?: .+)?$"),
     _p("household", rf"^(?P<v>(?:{_WORD} ){{0,3}}{_WORD}) (?:has |have )?moved in with (?P<s>me|us)\b", change=True),
@@ -162,6 +164,7 @@ _HINTS = {
     "attribute": (" is ", " are "),
     "state": (" on ", " off ", " enabled ", " disabled "),
 }  # fmt: skip
+_HINTED = tuple((hint, attribute) for attribute, hints in _HINTS.items() for hint in hints)
 
 _LEAVES = re.compile(
     r"^(?:now|today|yesterday|recently|currently|since|last|this|for|because|with|after|before|until|from|next|who|which"
@@ -169,10 +172,11 @@ _LEAVES = re.compile(
     re.IGNORECASE,
 )
 # Endings of words for what somebody is by trade; "I'm a morning person" is no job.
-_TRADE = re.compile(
-    r"(?:er|or|ist|ian|ant|eer|smith|wright|man|woman|nurse|chef|cook|coach|clerk|pilot|judge|vet|maid|monk|nun|priest"
-    r"|senior|junior|lead|principal|head|intern|trainee|student|apprentice|midwife|ceo|cto|cfo|manager)$",
-    re.IGNORECASE,
+_TRADES = tuple(
+    word_set(
+        """er or ist ian ant eer smith wright man woman nurse chef cook coach clerk pilot judge vet maid monk nun priest
+        senior junior lead principal head intern trainee student apprentice midwife ceo cto cfo manager"""
+    )
 )
 _NO_TRADE = word_set(
     """lover believer beginner owner member player number vegetarian person runner smoker reader fan father mother
@@ -182,28 +186,36 @@ _NO_TRADE = word_set(
 _MOST_VALUE_WORDS = 5
 
 
+@lru_cache(maxsize=REMEMBERED)
 def expanded(clause: str) -> str:
     """The clause with its contractions written out and its small talk left out, case kept."""
     text = clause.replace("’", "'").replace("`", "")
-    for short, full in _SHORT:
+    for short, full in _SHORT if "'" in text else _SPOKEN:
         text = short.sub(full, text)
     return " ".join(text.strip(" .!?;:\"'").split())
 
 
-_SHORT = tuple(
-    (re.compile(short, re.IGNORECASE), full)
-    for short, full in (
+def _rewritten(*pairs: tuple[str, str]) -> tuple[tuple[re.Pattern[str], str], ...]:
+    return tuple((re.compile(short, re.IGNORECASE), full) for short, full in pairs)
+
+
+_SPOKEN = _rewritten(
+    (r"\bcannot\b", "can not"),
+    (r"^(?:yes|no|correction|update|sorry)\b[,:] ", ""),
+    (r"\b(?:actually|well|ok|okay|oh|btw|now|currently|just|really)\b,? ?", ""),
+)
+_SHORT = (
+    *_rewritten(
         (r"\bI'm\b", "I am"),
         (r"'re\b", " are"),
         (r"'ve\b", " have"),
         (r"'ll\b", " will"),
         (r"\bwon't\b", "will not"),
-        (r"\bcan't\b|\bcannot\b", "can not"),
+        (r"\bcan't\b", "can not"),
         (r"n't\b", " not"),
         (r"\b(he|she|it|that|there|who|what|name)'s\b", r"\1 is"),
-        (r"^(?:yes|no|correction|update|sorry)\b[,:] ", ""),
-        (r"\b(?:actually|well|ok|okay|oh|btw|now|currently|just|really)\b,? ?", ""),
-    )
+    ),
+    *_SPOKEN,
 )
 
 
@@ -214,7 +226,7 @@ def claims(clause: str) -> list[Claim]:
     if not text or len(text) > _MOST_CHARS:
         return found
     lower, now = f" {text.lower()} ", _NOW_WORD.search(clause) is not None
-    hinted = {attribute for attribute, hints in _HINTS.items() if any(hint in lower for hint in hints)}
+    hinted = {attribute for hint, attribute in _HINTED if hint in lower}
     for pattern in _PATTERNS:
         if pattern.attribute not in hinted or (pattern.only_now and not now):
             continue
@@ -275,10 +287,10 @@ def _fits(attribute: str, value: tuple[Word, ...], subject: tuple[Word, ...]) ->
     if attribute == "age":
         person = subject[0].kind is not WordKind.PLAIN or subject[0].key in _PEOPLE
         age = value[-1].key
-        return person and len(subject) == len(value) == 1 and age.isdigit() and int(age) < _OLDEST
+        return person and len(subject) == len(value) == 1 and age.isdecimal() and int(age) < _OLDEST
     if attribute == "trade":
         trade = value[-1].said.lower()
-        return bool(_TRADE.search(trade)) and trade not in _NO_TRADE
+        return trade.endswith(_TRADES) and trade not in _NO_TRADE
     if attribute == "attribute":
         return value[0].kind is WordKind.NAME  # "my boss is Henrik", not "my boss is strict"
     if attribute == "residence":

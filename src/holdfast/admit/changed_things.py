@@ -31,8 +31,8 @@ _VAGUE = word_set("thing one it that job work time day way idea place lot name")
 def by_change(statement: str, clause: str, new: Reading) -> Replacement | None:
     """Why the change that a clause of the new text tells of ends an older statement."""
     old = reading_of(statement)
-    found = _changes(clause)
-    told = {change.former for part in clauses(statement) for change in _changes(part) if change.former} if found else ()
+    found = changes(clause)
+    told = {change.former for part in clauses(statement) for change in changes(part) if change.former} if found else ()
     for change in found:
         if change.former and any(
             keys_of(reading_of(change.former).words) == keys_of(reading_of(f).words) for f in told
@@ -81,9 +81,14 @@ _SWITCHES = re.compile(
 )
 
 
+@lru_cache(maxsize=REMEMBERED)
+def _switches(clause: str) -> bool:
+    return _SWITCHES.search(clause) is not None
+
+
 def _tool_left(old: Reading, clause: str) -> str | None:
     """Who used Vim and switched to Emacs uses another editor, and the sentence tells of the change."""
-    if not _SWITCHES.search(clause):
+    if not _switches(clause):
         return None
     new = reading_of(clause)
     if not new.words or not (new.words[0].key in ("me", "us") or new.words[0].key in keys_of(old.words)):
@@ -99,18 +104,23 @@ def _tool_left(old: Reading, clause: str) -> str | None:
 
 def _counted_again(old: Reading, clause: str) -> str | None:
     """Five km, and "I'm up to 10 km now": nothing but an amount in the same measure, and a word that it is new."""
+    if len(old.words) > MOST_DETAIL or (now := _new_count(clause)) is None:
+        return None
+    counted = [word for word in old.words if word.kind is WordKind.NUMBER]
+    speaker = old.words[0].key in ("me", "us", "weight") and reading_of(clause).words[0].key in ("me", "us")
+    unit = now.said.split()[-1]
+    if len(counted) == 1 and speaker and counted[0].said.split()[-1] == unit and counted[0].key != now.key:
+        return counted[0].said
+    return None
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _new_count(clause: str) -> Word | None:
     text = f" {clause.lower()} "
     if not any(cue in text for cue in (" now ", " now.", " up to ", " down to ")):
         return None
     words = [word for word in reading_of(clause).words if word.key not in ("me", "us", "up", "down", "past")]
-    if len(words) != 1 or words[0].kind is not WordKind.NUMBER or not measure(words[0]) or len(old.words) > MOST_DETAIL:
-        return None
-    counted = [word for word in old.words if word.kind is WordKind.NUMBER]
-    speaker = old.words[0].key in ("me", "us", "weight") and reading_of(clause).words[0].key in ("me", "us")
-    unit = words[0].said.split()[-1]
-    if len(counted) == 1 and speaker and counted[0].said.split()[-1] == unit and counted[0].key != words[0].key:
-        return counted[0].said
-    return None
+    return words[0] if len(words) == 1 and words[0].kind is WordKind.NUMBER and measure(words[0]) else None
 
 
 def _gives_up(old: Reading, change: Change, new: Reading) -> bool:
@@ -239,8 +249,3 @@ def _leading_value(target: tuple[Word, ...]) -> tuple[Word, ...]:
 def _is_subject(old: Reading, thing: set[str]) -> bool:
     """Whether the statement is about the thing: it stands at the start, at most a describing word before it."""
     return thing <= {word.key for word in old.words[: len(thing) + 1]}
-
-
-@lru_cache(maxsize=REMEMBERED)
-def _changes(clause: str) -> tuple[Change, ...]:
-    return tuple(changes(clause))

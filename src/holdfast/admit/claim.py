@@ -46,6 +46,8 @@ class Candidate:
     """The id of the record it replaces, if the extractor knows one."""
     durability: float = 1.0
     """How likely it is to help a future conversation that does not include the turn (the floor's question)."""
+    slight: bool = False
+    """Too slight to be kept on its own; as the change of something remembered it is news."""
     when: When | None = None
     extractor: str = "deterministic"
     criterion: str = ""

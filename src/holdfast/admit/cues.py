@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from holdfast.admit.attributes import expanded
+from holdfast.admit.replacement import REMEMBERED
 
 __all__ = ["Change", "adds_beside", "changes", "clauses"]
 
@@ -31,7 +32,6 @@ _BREAK = re.compile(
     r"[,;:!?()]\s++|(?<!\s)\s++[–—-]\s++|(?<=[a-z]{2})\.\s++|(?<!\s)\s++(?:but|and now|because|so)\s++", re.IGNORECASE
 )
 _MOST_CLAUSES = 8
-_REMEMBERED = 8192  # texts, as in replacement.py
 _MOST_CHARS = 300
 
 
@@ -78,10 +78,21 @@ def _c(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE)
 
 
-# Groups: s who changed it, o the thing, f the former value, v the value now.
-_PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = (
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+def _first(*lists: str) -> frozenset[str]:
+    """The first words of the phrases of a list."""
+    return frozenset(word for phrases in lists for word in re.findall(r"(?<=[(:|) ])(\w+)[^|]*", phrases))
+
+
+# Groups: s who changed it, o the thing, f the former value, v the value now. The words are those of which a clause must
+# have one for the pattern to fit: most clauses tell of no change, and looking for a word is cheaper.
+_PATTERNS: tuple[tuple[str, frozenset[str], re.Pattern[str]], ...] = (
     (
         "switched from",
+        _words("from"),
         _c(
             rf"{_WHO}{_WAS}(?:switched|moved|migrated|changed|converted|went|gone) (?:over )?from (?P<f>{_L}) "
             rf"to (?P<v>{_W})"
@@ -89,6 +100,7 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ),
     (
         "change from",
+        _words("from"),
         _c(
             rf"\b(?:change|switch|move|shift|transition|transitioned|transitioning|switching) from (?P<f>{_L}) "
             rf"to (?P<v>{_W})"
@@ -96,6 +108,7 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ),
     (
         "moved to",
+        _first(_MOVED),
         _c(
             rf"{_WHO}{_MOVED} (?P<o>{_L})(?: over)?(?: (?:from|off|away from) (?P<f>{_L}))? "
             rf"(?:to|until) (?P<v>{_W})"
@@ -103,36 +116,67 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ),
     (
         "changed to",
+        _first(_MOVED, _ROSE),
         _c(rf"^(?P<o>{_L}) {_WAS}(?:{_MOVED}|{_ROSE})(?: from (?P<f>{_L}))? (?:to|until|for) (?P<v>{_W})"),
     ),
-    ("reached", _c(rf"^(?P<o>{_L}) {_WAS}(?:past|passed|reached|hit|up to|down to) (?P<v>{_W})$")),
+    (
+        "reached",
+        _words("past passed reached hit up down"),
+        _c(rf"^(?P<o>{_L}) {_WAS}(?:past|passed|reached|hit|up to|down to) (?P<v>{_W})$"),
+    ),
     (
         "rewritten in",
+        _words("rewrote rewritten rebuilt ported reimplemented"),
         _c(rf"{_WHO}(?:rewrote|rewritten|rebuilt|ported|reimplemented) (?P<o>{_L}) (?:in|on|with|to) (?P<v>{_W})"),
     ),
-    ("took over", _c(rf"\b(?:took|takes|taken) over (?P<o>{_L}) from (?P<f>{_W})$")),
-    ("replaced", _c(rf"\b(?:to replace|replacing) (?P<f>{_W})$")),
-    ("off", _c(rf"^(?P<s>i|we) (?:am|are|have been) (?:off|over|done with|through with|finished with) (?P<f>{_W})$")),
-    ("lost", _c(rf"^(?P<s>{_L}) {_WAS}(?:fired|laid off|sacked|dismissed|let go) (?:from|by) (?P<f>{_W})$")),
-    ("prefers", _c(rf"\bprefers? (?P<v>{_L}) (?:to|over) (?P<f>{_W})$")),
-    ("cancelled", _c(rf"^(?P<f>{_L}) {_WAS}{_OFF}(?: {_W})?$")),
-    ("renamed", _c(rf"^(?P<f>{_L}) {_WAS}renamed (?:to |as )?(?P<v>{_W})")),
-    ("replaced", _c(rf"{_WHO}(?:replaced|swapped|traded|exchanged) (?P<f>{_L})(?: in)? (?:with|by|for) (?P<v>{_W})")),
-    ("replaced", _c(rf"^(?P<f>{_L}) {_WAS}(?:replaced|succeeded|superseded) (?:by|with) (?P<v>{_W})")),
-    ("replaced", _c(rf"^(?P<v>{_L}) (?:have |has )?{_FOLLOWED} (?P<f>{_W})")),
-    ("instead of", _c(rf"(?:^| )(?:instead of|rather than|in place of) (?P<f>{_W})")),
-    ("not", _c(rf"^(?:and )?not (?P<f>{_W})$")),
-    ("given up", _c(rf"^no (?:more )?(?P<f>{_W})$")),
-    ("no longer", _c(rf"^(?:and |there is )?no (?:more )?(?P<f>{_L})(?: any ?more| any longer)$")),
-    ("overtaken", _c(rf"\b(?:overtaken|overtook|superseded|superseding|replaces) (?P<f>{_W})$")),
-    ("ended", _c(rf"^(?:(?P<s>{_L}) )?(?:have |has |had |ve )?{_ENDED} (?P<f>{_W})$")),
-    ("parted", _c(rf"^(?P<f>{_L}) and (?:i|me) (?:have |ve |are )?{_PARTED}\b")),
-    ("parted", _c(rf"^(?P<f>{_L}) and (?:i|me) (?:are|do) (?:no longer|not) (?:together|talk|speak|see each other)\b")),
-    ("parted", _c(rf"^(?:i|me) (?:have |ve )?{_PARTED} (?:with|from) (?P<f>{_W})")),
-    ("healed", _c(rf"^(?P<o>{_L}) {_WAS}(?P<v>{_WELL})(?: again)?\b")),
-    ("is over", _c(rf"^(?P<f>{_L}) {_WAS}{_OVER}(?: {_W})?$")),
+    ("took over", _words("over"), _c(rf"\b(?:took|takes|taken) over (?P<o>{_L}) from (?P<f>{_W})$")),
+    ("replaced", _words("replace replacing"), _c(rf"\b(?:to replace|replacing) (?P<f>{_W})$")),
+    (
+        "off",
+        _words("off over done through finished"),
+        _c(rf"^(?P<s>i|we) (?:am|are|have been) (?:off|over|done with|through with|finished with) (?P<f>{_W})$"),
+    ),
+    (
+        "lost",
+        _words("fired laid sacked dismissed let"),
+        _c(rf"^(?P<s>{_L}) {_WAS}(?:fired|laid off|sacked|dismissed|let go) (?:from|by) (?P<f>{_W})$"),
+    ),
+    ("prefers", _words("prefer prefers"), _c(rf"\bprefers? (?P<v>{_L}) (?:to|over) (?P<f>{_W})$")),
+    ("cancelled", _first(_OFF) | {"off"}, _c(rf"^(?P<f>{_L}) {_WAS}{_OFF}(?: {_W})?$")),
+    ("renamed", _words("renamed"), _c(rf"^(?P<f>{_L}) {_WAS}renamed (?:to |as )?(?P<v>{_W})")),
+    (
+        "replaced",
+        _words("replaced swapped traded exchanged"),
+        _c(rf"{_WHO}(?:replaced|swapped|traded|exchanged) (?P<f>{_L})(?: in)? (?:with|by|for) (?P<v>{_W})"),
+    ),
+    (
+        "replaced",
+        _words("replaced succeeded superseded"),
+        _c(rf"^(?P<f>{_L}) {_WAS}(?:replaced|succeeded|superseded) (?:by|with) (?P<v>{_W})"),
+    ),
+    ("replaced", _first(_FOLLOWED), _c(rf"^(?P<v>{_L}) (?:have |has )?{_FOLLOWED} (?P<f>{_W})")),
+    ("instead of", _words("instead rather place"), _c(rf"(?:^| )(?:instead of|rather than|in place of) (?P<f>{_W})")),
+    ("not", _words("not"), _c(rf"^(?:and )?not (?P<f>{_W})$")),
+    ("given up", _words("no"), _c(rf"^no (?:more )?(?P<f>{_W})$")),
+    ("no longer", _words("no"), _c(rf"^(?:and |there is )?no (?:more )?(?P<f>{_L})(?: any ?more| any longer)$")),
+    (
+        "overtaken",
+        _words("overtaken overtook superseded superseding replaces"),
+        _c(rf"\b(?:overtaken|overtook|superseded|superseding|replaces) (?P<f>{_W})$"),
+    ),
+    ("ended", _first(_ENDED), _c(rf"^(?:(?P<s>{_L}) )?(?:have |has |had |ve )?{_ENDED} (?P<f>{_W})$")),
+    ("parted", _first(_PARTED), _c(rf"^(?P<f>{_L}) and (?:i|me) (?:have |ve |are )?{_PARTED}\b")),
+    (
+        "parted",
+        _words("longer not"),
+        _c(rf"^(?P<f>{_L}) and (?:i|me) (?:are|do) (?:no longer|not) (?:together|talk|speak|see each other)\b"),
+    ),
+    ("parted", _first(_PARTED), _c(rf"^(?:i|me) (?:have |ve )?{_PARTED} (?:with|from) (?P<f>{_W})")),
+    ("healed", _first(_WELL), _c(rf"^(?P<o>{_L}) {_WAS}(?P<v>{_WELL})(?: again)?\b")),
+    ("is over", _first(_OVER), _c(rf"^(?P<f>{_L}) {_WAS}{_OVER}(?: {_W})?$")),
 )
 
+_TOKEN = re.compile(r"\w+")
 _BESIDE = re.compile(
     r"\b(?:too|also|as well|either|another(?! (?:\w+ )?(?:minute|hour|day|week|month|year|term)s?\b)"
     r"|additionally|besides|in addition|furthermore|at weekends|on weekends"
@@ -144,7 +188,7 @@ _HYPOTHETICAL = re.compile(
 )
 
 
-@lru_cache(maxsize=_REMEMBERED)
+@lru_cache(maxsize=REMEMBERED)
 def clauses(text: str) -> tuple[str, ...]:
     """The sentence whole, then its parts."""
     whole = text.strip()
@@ -163,19 +207,23 @@ _AND = re.compile(r",? and (?:now |then )?", re.IGNORECASE)
 _OWN_SUBJECT = re.compile(r"(?:i|we|he|she|it|they|you|my|our|his|her|the|a|an|this|that|there)\b", re.IGNORECASE)
 
 
-@lru_cache(maxsize=_REMEMBERED)
+@lru_cache(maxsize=REMEMBERED)
 def adds_beside(text: str) -> bool:
     """Whether the sentence says of itself that it adds to what was said ("too", "another"), or only supposes."""
     return bool(_BESIDE.search(text) or _HYPOTHETICAL.search(text))
 
 
-def changes(clause: str) -> list[Change]:
+@lru_cache(maxsize=REMEMBERED)
+def changes(clause: str) -> tuple[Change, ...]:
     """The changes a clause tells of."""
     text = expanded(clause)
     if not text or len(text) > _MOST_CHARS:
-        return []
+        return ()
     found = []
-    for how, pattern in _PATTERNS:
+    words = frozenset(_TOKEN.findall(text.lower()))
+    for how, one_of, pattern in _PATTERNS:
+        if words.isdisjoint(one_of):
+            continue
         if match := pattern.search(text):
             groups = match.groupdict()
             found.append(
@@ -187,4 +235,4 @@ def changes(clause: str) -> list[Change]:
                     how=how,
                 )
             )
-    return found
+    return tuple(found)

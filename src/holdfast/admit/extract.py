@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from holdfast.admit.claim import Candidate, When
 from holdfast.admit.durability import Weighed, weigh, weights_version
+from holdfast.admit.explicit import requested
 from holdfast.model import Kind, Provenance, Role, Turn
 from holdfast.settings import AdmitSettings
 from holdfast.spans import read_spans
@@ -40,6 +42,10 @@ _PREFERENCE = re.compile(
     re.IGNORECASE,
 )
 
+_CHANGE = re.compile(
+    r"\d|\b(?:now|no longer|instead|actually|any ?more|changed|moved|moves|switched|quit|stopped|became|postponed)\b",
+    re.IGNORECASE,
+)
 _SPOKEN = (Role.USER, Role.ASSISTANT)
 
 # ADMIT-5: a direct statement, one that confirms what the assistant said, one that is only implied.
@@ -54,7 +60,21 @@ class DeterministicExtractor:
         answers = answers_question(before)
         spoken = [one.text for one in before if one.role in _SPOKEN]
         weighed = weigh(turn.text, answers, spoken)
-        return [self._candidate(turn, before, weighed, number, answers) for number in self._worth(weighed)]
+        asked = requested(weighed.sentences)
+        worth = sorted({*self._worth(weighed), *asked})
+        kept = [self._candidate(turn, before, weighed, number, answers, asked.get(number)) for number in worth]
+        changes = [number for number in self._changes(weighed) if number not in worth]
+        return kept + [
+            replace(self._candidate(turn, before, weighed, number, answers, None), slight=True) for number in changes
+        ]
+
+    def _changes(self, weighed: Weighed) -> list[int]:
+        """Sentences that may change what is remembered: "it is port 7070 now", said again with another number."""
+        return [
+            at
+            for at, (sentence, one) in enumerate(zip(weighed.sentences, weighed.each, strict=True))
+            if one >= self._settings.change_durability and _CHANGE.search(sentence) and not sentence.endswith("?")
+        ]
 
     def _worth(self, weighed: Weighed) -> list[int]:
         """Sentences that are likely enough on their own; in a turn that is as a whole, its best one at least."""
@@ -63,7 +83,9 @@ class DeterministicExtractor:
         worth = [at for at, one in enumerate(weighed.each) if one >= self._settings.sentence_durability]
         return worth or [max(range(len(weighed.each)), key=lambda at: weighed.each[at])]
 
-    def _candidate(self, turn: Turn, before: Sequence[Turn], weighed: Weighed, number: int, answers: bool) -> Candidate:
+    def _candidate(
+        self, turn: Turn, before: Sequence[Turn], weighed: Weighed, number: int, answers: bool, asked: str | None
+    ) -> Candidate:
         text = weighed.sentences[number]
         confidence = _HEDGED if _HEDGE.search(text) else _DIRECT
         notes: dict[str, object] = {}
@@ -71,6 +93,8 @@ class DeterministicExtractor:
             notes["answers"] = before[-1].text[-300:]
             if _CONFIRMS.match(text):
                 confidence = min(confidence, _CONFIRMED)
+        if asked:
+            notes["explicit"] = asked
         spans = read_spans(text, turn.at)
         return Candidate(
             text=text,

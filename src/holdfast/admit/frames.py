@@ -122,20 +122,26 @@ _OPPOSITES = frozenset(
 )
 
 
+_SPEAKER = frozenset({"me", "us"})
+
+
 def same_key(first: Word, second: Word) -> bool:
     """Equal words; I and we are one speaker here."""
-    return first.key == second.key or {first.key, second.key} == {"me", "us"}
+    return first.key == second.key or (first.key in _SPEAKER and second.key in _SPEAKER)
 
 
 def align(old: Reading, new: Reading) -> Frame | None:
     """The frame that both share, when exactly one span differs."""
     ours, theirs = old.words, without_moment(new, old)
+    shorter, longer = sorted((len(ours), len(theirs)))
     start = 0
-    while start < min(len(ours), len(theirs)) and same_key(ours[start], theirs[start]):
+    while start < shorter and same_key(ours[start], theirs[start]):
         start += 1
     end = 0
-    while end < min(len(ours), len(theirs)) - start and same_key(ours[-1 - end], theirs[-1 - end]):
+    while end < shorter - start and same_key(ours[-1 - end], theirs[-1 - end]):
         end += 1
+    if not (start or end) or longer - start - end > _MOST_VALUE_WORDS:
+        return None  # nothing shared, or another sentence: what follows only lets the span grow
     while start and _inside_name(ours[start - 1], ours[start : start + 1], theirs[start : start + 1]):
         start -= 1
     while end and _inside_name(
@@ -396,8 +402,9 @@ def _type_of(word: Word) -> ValueType:
 
 def without_moment(new: Reading, old: Reading) -> tuple[Word, ...]:
     """The new sentence without the moment of the change ("since May", "yesterday"), where the old one has no date."""
-    had = {word.key for word in old.words}
-    words = [word for word in new.words if word.key not in _FRESH or word.key in had]
+    if new.words and new.words[-1].kind is not WordKind.DATE and _MOMENTARY.isdisjoint(new.keys):
+        return new.words
+    words = [word for word in new.words if word.key not in _FRESH or word.key in old.keys]
     if any(word.kind is WordKind.DATE or word.key == "since" for word in old.words):
         return tuple(words)
     since = next((i for i, word in enumerate(words) if word.key == "since" and i), None)
@@ -410,3 +417,6 @@ def without_moment(new: Reading, old: Reading) -> tuple[Word, ...]:
         if words[-1].key in ("last", "this", "next", "from", "since", "after") and len(words) > 1:
             words.pop()
     return tuple(words)
+
+
+_MOMENTARY = _FRESH | {"since"}

@@ -14,6 +14,7 @@ from functools import cache, lru_cache
 from itertools import pairwise
 from typing import TypeVar
 
+from holdfast.admit.glance_shape import SHAPES, shape
 from holdfast.admit.glance_words import EMPTY_OBJECTS, FIRST_PAIRS, FIRST_WORDS, LEADS, LIKING, PAIRS, WORDS
 from holdfast.admit.sentences import sentences
 from holdfast.models.static import shipped_vocabulary
@@ -51,7 +52,7 @@ _MADE = (
     "you_start", "new", "new_share", "uncommon", "rare", "turn_answers", "turn_after_question", "turn_questions",
     "turn_brief", "my_is", "brief_tells", "am_a", "likes_a",
 )  # fmt: skip
-FEATURES: tuple[str, ...] = (*_MADE, *_FLAGS)
+FEATURES: tuple[str, ...] = (*_MADE, *SHAPES, *_FLAGS)
 
 
 _Key = TypeVar("_Key")
@@ -136,12 +137,13 @@ def _read(sentence: str, place: tuple[float, float, float], new: int, share: flo
         float(bool(begin) and begin[0].partition("'")[0] in ("you", "your")),
         math.log1p(new),
         share,
-        uncommon,
-        rare,
+        math.log1p(len(uncommon)),
+        math.log1p(len(rare)),
         *turn,
         my_is,
         float(bool(seen & _BIT["tells"] or my_is) and len(words) <= _BRIEF),
         *_is_and_likes(words),
+        *shape(plain, uncommon, question, turn[2] > 0),
         *(1.0 if seen & bit else 0.0 for bit in _BIT.values()),
     ]
 
@@ -171,11 +173,12 @@ def _look_up(words: list[str]) -> int:
     return seen
 
 
-def _how_rare(words: list[str], numbers: list[str]) -> tuple[float, float]:
+def _how_rare(words: list[str], numbers: list[str]) -> tuple[set[str], set[str]]:
+    """The words that are not common, and those of them that are rare."""
     common, known = _frequent()
-    spelled = {word.partition("'")[0] for word in words} | set(numbers)
-    uncommon = spelled - common
-    return math.log1p(len(uncommon)), math.log1p(len(uncommon - known))
+    uncommon = {word.partition("'")[0] for word in words} | set(numbers)
+    uncommon -= common
+    return uncommon, uncommon - known
 
 
 @cache

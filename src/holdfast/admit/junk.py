@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from holdfast.admit.phrases import either
+
 __all__ = [
     "ASKS", "COMMAND", "EMPTY", "EPHEMERAL", "FORBIDS", "GENERAL", "LIGHT", "MINE", "NAME", "NUMBER", "OPINION", "OWN",
     "PRAISE", "QUOTE", "RULE", "SAYS", "STANDING", "STATEMENT", "TAG", "TAUTOLOGY", "UNREAL", "VERB", "WARM",
@@ -21,7 +23,7 @@ def _alternatives(text: str) -> str:
 
 def _anywhere(text: str) -> re.Pattern[str]:
     """Any of these as whole words, whatever their case."""
-    return re.compile(rf"\b(?:{_alternatives(text)})(?!\w)", re.IGNORECASE)
+    return re.compile(rf"\b{either(_alternatives(text))}(?!\w)", re.IGNORECASE)
 
 
 _LEAD = (
@@ -33,17 +35,17 @@ _LEAD = (
 
 def _opening(text: str) -> re.Pattern[str]:
     """Any of these at the beginning, after words that only lead in ("ok so")."""
-    return re.compile(rf"\W*{_LEAD}(?:{_alternatives(text)})(?!\w)", re.IGNORECASE)
+    return re.compile(rf"\W*+{_LEAD}(?:{_alternatives(text)})(?!\w)", re.IGNORECASE)
 
 
 def _whole(text: str) -> re.Pattern[str]:
     """Any of these as the whole sentence, after words that only lead in."""
-    return re.compile(rf"\W*{_LEAD}(?:{_alternatives(text)})\W*$", re.IGNORECASE)
+    return re.compile(rf"\W*+{_LEAD}(?:{_alternatives(text)})\W*$", re.IGNORECASE)
 
 
 # Three words and more between quotation marks are somebody else's; fewer are a name or a term.
 QUOTE = re.compile(
-    r"[\"“«](?:[^\s\"”»]{1,40}+\s++){2,60}?[^\"”»]{1,40}+[\"”»]"
+    r"(?:\"|(?<![“«])[“«])(?:[^\s\"”»]{1,40}+\s++){2,60}?[^\"”»]{1,40}+[\"”»]"
     r"|(?<!\w)[‘'](?:[\w,]{1,20}+ ){3,40}?\w{1,20}+[.!?]?[’'](?!\w)"
 )
 
@@ -56,22 +58,30 @@ RULE = _anywhere(
     always; never; from now on; in future; in the future; going forward; each time; whenever; usually; daily; weekly
     monthly; often; every (?:time|day|morning|evening|night|week|month|year|weekend|other|second|\w+day); when i
     if i ask; unless; remember; keep in mind; for the record; by default; no longer; any ?more; call me; don't ever
+    forget that
     must; hard rule; not allowed; only ever; instead of; fyi; note that; prefer
     """
 )
-NUMBER = re.compile(
-    r"\d|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirty|forty|fifty|sixty|dozen|hundred"
-    r"|thousand|million|tues|weds?|thurs?|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|january|february|march|april"
-    r"|june|july|august|september|october|november|december|spring|summer|autumn|winter|christmas|easter)\b",
-    re.IGNORECASE,
+_NUMBER_WORDS = (
+    "two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirty|forty|fifty|sixty|dozen|hundred"
+    "|thousand|million|tues|weds?|thurs?|mondays?|tuesdays?|wednesdays?|thursdays?|fridays?|saturdays?|sundays?|january|february|march|april"
+    "|june|july|august|september|october|november|december|spring|summer|autumn|winter|christmas|easter"
 )
-NAME = re.compile(r"(?<=[a-z,;:')] )(?!I\b|I')[A-Z][a-zà-ÿ]+|(?<=[a-z] )[A-Z]{2,}\b|\b[A-Z]{3,}\b(?=.*[a-z])")
+NUMBER = re.compile(rf"\d|\b{either(_NUMBER_WORDS)}\b", re.IGNORECASE)
+NAME = re.compile(
+    r"(?<=[a-z,;:')] )(?!I\b|I')[A-Z][a-zà-ÿ]+|(?<=[a-z] )[A-Z]{2,}\b"
+    # Capitals where not all is in capitals; after others of the same kind nothing new is seen.
+    r"|\b(?<!\b[A-Z]{3} )(?<!\b[A-Z]{4} )[A-Z]{3,}\b(?=[^a-z\n]*+[a-z])"
+)
+_I_DO = (
+    "'m|'ve|'re|'ll| am| are| have| had| was| were| will| used to| live| work| own| use| need| want"
+    "| love| hate| like| can't| cannot| don't| didn't| won't| got| went| made| took| bought| met| told| came| found"
+    "| lost| left| put| run| teach| play| do| did| keep| gave| saw| know [a-z]+| [a-z]+ed"
+)
+_IT_DOES = "is|are|was|were|has|have|had|does|lives?|works?|says?|said|'s|can|will|[a-z]+ed"
 STATEMENT = re.compile(
-    r"\b(?:i|we)(?:'m|'ve|'re|'ll| am| are| have| had| was| were| will| used to| live| work| own| use| need| want"
-    r"| love| hate| like| can't| cannot| don't| didn't| won't| got| went| made| took| bought| met| told| came| found"
-    r"| lost| left| put| run| teach| play| do| did| keep| gave| saw| know [a-z]+| [a-z]+ed)\b|\bim\b|\bive\b"
-    r"|\bmy [\w-]+'s\b|\b(?:my|our) [\w'-]+(?: [\w'-]+)? (?:is|are|was|were|has|have|had|does|lives?|works?|says?"
-    r"|said|'s|can|will|[a-z]+ed)\b",
+    rf"\b(?:i|we){either(_I_DO)}\b|\bim\b|\bive\b"
+    rf"|\bmy [\w-]+'s\b|\b(?:my|our) [\w'-]+(?: [\w'-]+)? {either(_IT_DOES)}\b",
     re.IGNORECASE,
 )
 """The user says what they are, have, did or will do, or what somebody of theirs is."""
@@ -143,7 +153,7 @@ STANDING = _anywhere(
 
 # Steps of work -------------------------------------------------------------------------------------------------------
 
-_DONE = "(?:i |we |i've |we've |just |have )*"
+_DONE = "(?:i |we |i've |we've |just |have )*+"
 _CHANGE = "(?:pr|mr|branch|changes?|fix|commit|release|hotfix|patch|version|pull request)"
 _RUN = "(?:tests?|suite|lint(?:er)?|build|migrations?|ci|pipeline|checks?)"
 _STATE = "(?:green|red|passing|pass|passes|passed|failing|failed|fails|broken|broke|running|done)"
@@ -280,7 +290,7 @@ YOU = _opening(
 # What is true of everything, of nothing, or of somebody else ---------------------------------------------------------
 
 TAUTOLOGY = re.compile(
-    rf"\W*{_LEAD}(?:it is what it is|(?:a |an |the )?(\w+) (?:is|are|was|will be|were) "
+    rf"\W*+{_LEAD}(?:it is what it is|(?:a |an |the )?(\w+) (?:is|are|was|will be|were) "
     r"(?:a |an |the |always |just |still )?\1"
     r"|what(?:'s| is) done is done|what will be,? will be|time will tell|life goes on|that's life|such is life"
     r"|who knows|we'll see|you never know|better late than never|one never knows|things happen|shit happens"
@@ -289,7 +299,7 @@ TAUTOLOGY = re.compile(
     re.IGNORECASE,
 )
 OPINION = re.compile(
-    rf"\W*{_LEAD}i (?:do |really |like to |always |just |still )*"
+    rf"\W*+{_LEAD}i (?:do |really |like to |always |just |still )*"
     r"(?:think|believe|suppose|reckon|guess|imagine|find)(?: that)?\b",
     re.IGNORECASE,
 )
@@ -312,7 +322,7 @@ GENERAL = _opening(
 )
 """The subject of a general wisdom."""
 UNREAL = re.compile(
-    rf"\W*{_LEAD}(?:if only|imagine (?:if|that|having|being)|suppose|let's say|say i|what if|in another life|in theory"
+    rf"\W*+{_LEAD}(?:if only|imagine (?:if|that|having|being)|suppose|let's say|say i|what if|in another life|in theory"
     r"|if (?:i|we|u|you)(?:'d| had| were| was| won| could| did| lived| owned| became|\b [a-z]+ed)\b"
     r"(?=.*\b(?:would|could|might|id|we'd|i'd|it'd)\b)|if i were)\b|.*\bhypothetically\b",
     re.IGNORECASE,
@@ -353,14 +363,17 @@ LIGHT = _words(
     """
 )
 """Words of content in other places, but alone they point at what was said before."""
+_VERBS = (
+    "am|is|are|was|were|be|been|has|have|had|do|does|did|will|would|can|could|should"
+    "|must|may|might|im|ive|dont|cant|isnt|its|hes|shes|theres|got|get|gets|go|goes|went|came|come|comes|left|lost"
+    "|won|made|make|makes|took|take|takes|bought|sold|met|saw|ran|run|runs|ate|eat|eats|fell|found|gave|give|gives"
+    "|keep|kept|knew|know|live|lives|work|works|need|needs|want|wants|like|likes|love|loves|hate|hates|use|uses"
+    "|told|said|say|says|think|thinks|brought|built|chose|drove|flew|forgot|grew|hurt|led|lent|paid|put|read|sent"
+    "|sit|sits|sat|slept|speak|spoke|spent|stands?|stood|swam|teach|taught|wore|wrote|write|writes|broke|starts?"
+    "|stays?|plays?|prefer|prefers|means?|feels?|felt|becomes?|became|begins?|began|closes?|opens?|cost|costs|died"
+    "|dies"
+)
 VERB = re.compile(
-    r"\b(?:\w+'(?:s|m|re|ve|ll|d|t)|am|is|are|was|were|be|been|has|have|had|do|does|did|will|would|can|could|should"
-    r"|must|may|might|im|ive|dont|cant|isnt|its|hes|shes|theres|got|get|gets|go|goes|went|came|come|comes|left|lost"
-    r"|won|made|make|makes|took|take|takes|bought|sold|met|saw|ran|run|runs|ate|eat|eats|fell|found|gave|give|gives"
-    r"|keep|kept|knew|know|live|lives|work|works|need|needs|want|wants|like|likes|love|loves|hate|hates|use|uses"
-    r"|told|said|say|says|think|thinks|brought|built|chose|drove|flew|forgot|grew|hurt|led|lent|paid|put|read|sent"
-    r"|sit|sits|sat|slept|speak|spoke|spent|stands?|stood|swam|teach|taught|wore|wrote|write|writes|broke|starts?"
-    r"|stays?|plays?|prefer|prefers|means?|feels?|felt|becomes?|became|begins?|began|closes?|opens?|cost|costs|died"
-    r"|dies|[a-z]{2,}(?:ed|ing))\b",
+    rf"\b(?:{either(_VERBS)}|\w++'(?:s|m|re|ve|ll|d|t)|[a-z]{{2,}}(?:ed|ing))\b",
     re.IGNORECASE,
 )

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import assert_never
 
 from holdfast.admit.replacement import reading_of
 from holdfast.admit.similarity import Comparison, Likeness, compare
@@ -28,7 +27,6 @@ __all__ = [
     "Supersede",
     "Verdict",
     "decide",
-    "explain",
     "trust",
 ]
 
@@ -240,18 +238,3 @@ def _revised(
         and trust(new.provenance) >= trust(near.provenance)
         and (near.id in beside or same_matter(new.text, near.text, near.cosine >= thresholds.boost))
     )
-
-
-def explain(verdict: Verdict) -> str:
-    """The verdict as one sentence for the receipt."""
-    match verdict:
-        case Add():
-            return f"added: {verdict.reason}"
-        case Merge():
-            return f"merged into {verdict.into} (evidence {verdict.evidence_count}): {verdict.reason}"
-        case Supersede():
-            return f"replaces {', '.join(verdict.old)}: {verdict.reason}"
-        case Drop():
-            return f"dropped: {verdict.reason}"
-        case _:
-            assert_never(verdict)

@@ -139,8 +139,8 @@ def _is_foreign(text: str, start: int, end: int) -> bool:
         return True
     before = text[max(0, start - 80) : start].rstrip(" \t\n").removesuffix(":").rstrip()
     before = before[before.rfind("\n") + 1 :]
-    told = cue.REPORTS.search(before) or cue.ANNOUNCES.search(before)
-    return words >= _SAME_LINE_WORDS and told is not None and not cue.OWN.search(before)
+    told = cue.reports(before) or cue.announces(before)
+    return words >= _SAME_LINE_WORDS and told and not cue.OWN.search(before)
 
 
 # Lines ----------------------------------------------------------------------------------------------------------------
@@ -279,8 +279,8 @@ class _Lines:
         if colon < 0:
             return None
         said, rest = line[:colon], line[colon + 1 :].strip()
-        strong = cue.ANNOUNCES.search(said) is not None
-        if cue.OWN.search(said) or not (strong or cue.REPORTS.search(said)):
+        strong = cue.announces(said)
+        if cue.OWN.search(said) or not (strong or cue.reports(said)):
             return None
         if rest:
             if not strong or rest[0] in _CLOSES or len(rest.split()) < _SAME_LINE_WORDS:

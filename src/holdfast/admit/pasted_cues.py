@@ -6,10 +6,12 @@ Every pattern is matched against one line of bounded length and has no nested re
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
+
+from holdfast.admit.phrases import either
 
 __all__ = [
     "AGAIN",
-    "ANNOUNCES",
     "BEGIN",
     "CODE",
     "DELIMITER",
@@ -25,11 +27,12 @@ __all__ = [
     "OWN",
     "PATCH",
     "QUOTED",
-    "REPORTS",
     "SALUTATION",
     "SIGN_OFF",
     "TAG",
     "TRACEBACK",
+    "announces",
+    "reports",
 ]
 
 _I = re.IGNORECASE
@@ -114,23 +117,23 @@ FURNITURE = re.compile(
 
 # What the user says of it ---------------------------------------------------------------------------------------------
 
-_THING = (
-    r"(?:letters?|e-?mails?|mails?|messages?|pages?|web ?sites?|articles?|posts?|posting|threads?|transcripts?|logs?"
+_THING = either(
+    r"letters?|e-?mails?|mails?|messages?|pages?|web ?sites?|articles?|posts?|posting|threads?|transcripts?|logs?"
     r"|output|errors?|stack ?traces?|tracebacks?|repl(?:y|ies)|responses?|reviews?|listings?|advert(?:isement)?|ad"
     r"|notices?|contracts?|clauses?|terms|excerpts?|extracts?|passages?|paragraphs?|texts?|snippets?|readme|docs?"
     r"|documents?|documentation|changelog|release notes|tickets?|bug reports?|announcements?|newsletters?|invoices?"
     r"|press release|abstract|tweets?|comments?|memos?|minutes|syllabus|job description|policy|leaflets?|reports?|sms"
-    r"|voicemails?|wikipedia|blurb|description|file|code|quotes?|quotations?|statements?|chat)"
+    r"|voicemails?|wikipedia|blurb|description|file|code|quotes?|quotations?|statements?|chat"
 )
 _PASTES = r"(?:past(?:e|ed|ing)|cop(?:y|ied|ying)(?:[- ]past(?:e|ed|ing))?|forward(?:ed|ing)|quot(?:e|ing)|screenshot)"
-_SHOWS = (
-    r"(?:here(?:['’]s| is| are|['’]re)?|this is|below|following|attached|see|found|got|received|sent me|look at|check"
-    r"|from)"
+_SHOWS = either(
+    r"here(?:['’]s| is| are|['’]re)?|this is|below|following|attached|see|found|got|received|sent me|look at|check"
+    r"|from"
 )
-_SAYS = (
-    r"(?:says?|said|reads?|wrote|writes|replied|answered|answers|states?|stated|goes|tells? me|told me"
+_SAYS = either(
+    r"says?|said|reads?|wrote|writes|replied|answered|answers|states?|stated|goes|tells? me|told me"
     r"|sent(?: me)?(?: this)?"
-    r"|posted|e-?mailed(?: me)?|texted(?: me)?|messaged(?: me)?)"
+    r"|posted|e-?mailed(?: me)?|texted(?: me)?|messaged(?: me)?"
 )
 OWN = re.compile(
     rf"\b(?:i (?:wrote|['’]?ve written|have written|drafted|made|came up with|want|need|think|prefer|know"
@@ -141,21 +144,46 @@ OWN = re.compile(
     _I,
 )
 """The user says that the words are theirs: "here is my text", "a poem I wrote", not "my landlord's letter"."""
-ANNOUNCES = re.compile(
-    rf"\b{_PASTES}\b|\b{_SHOWS}\b[^:]{{0,60}}\b{_THING}\b|\b(?:here['’]s|here is"
-    rf"|this is) (?:exactly )?what (?!i\b|we\b|you\b)"
-    rf"[^:]{{1,60}}\b{_SAYS}\b",
+_PASTED = re.compile(
+    rf"\b(?:{_PASTES}\b|(?:here['’]s|here is|this is) (?:exactly )?what (?!i\b|we\b|you\b)[^:]{{1,60}}\b{_SAYS}\b)", _I
+)
+_TOLD = re.compile(
+    rf"\b(?:{_SAYS}(?: (?:this|that|back|to me|us|as follows|and i quote))?[ \t]*,?$|{_THING}$)",
     _I,
 )
-REPORTS = re.compile(
-    rf"\b{_SAYS}(?: (?:this|that|back|to me|us|as follows|and i quote))?[ \t]*,?$|\b{_THING}$"
-    rf"|\b(?:this|these|following|below)\b[^:]{{0,30}}\b{_THING}\b",
-    _I,
-)
-"""Somebody wrote it, or it is to be worked on: what follows is theirs if it is long."""
+_SHOWN = re.compile(rf"\b{_SHOWS}\b", _I)
+_POINTED = re.compile(r"\b(?:this|these|following|below)\b", _I)
+_NAMED = re.compile(rf"\b{_THING}\b", _I)
+_SHOWN_WITHIN, _POINTED_WITHIN = 60, 30
+"""Characters between the word that points and the thing it points at."""
+
+
+def announces(text: str) -> bool:
+    """Whether the user says that what follows is pasted: "here is the letter", "pasted", "this is what he wrote"."""
+    return _PASTED.search(text) is not None or _names_a_thing(text, _SHOWN, _SHOWN_WITHIN)
+
+
+def reports(text: str) -> bool:
+    """Whether somebody wrote it, or it is to be worked on: what follows is theirs if it is long."""
+    return _TOLD.search(text) is not None or _names_a_thing(text, _POINTED, _POINTED_WITHIN)
+
+
+def _names_a_thing(text: str, pointer: re.Pattern[str], within: int) -> bool:
+    """Whether a thing that can be pasted is named soon after a word that points, with no colon between them.
+
+    Both are looked for once: a pattern that goes on looking from every word that points is slow where all of them do.
+    """
+    ends = [match.end() for match in pointer.finditer(text)]
+    for thing in _NAMED.finditer(text) if ends else ():
+        place = bisect_right(ends, thing.start())
+        gap = text[ends[place - 1] : thing.start()] if place else ":"
+        if len(gap) <= within and ":" not in gap:
+            return True
+    return False
+
 
 AGAIN = re.compile(
-    r"[ \t]*(?:(?:so|ok(?:ay)?|anyway|right|now|well)\b[,.:!…]* ?(?:what|can|could|how|do|does|is|are|should"
+    r"[ \t]*+(?:(?:so|ok(?:ay)?|anyway|right|now|well)\b[,.:!…]* ?(?:what|can|could|how|do|does|is|are|should"
     r"|would|i\b|i['’]|my\b"
     r"|we\b|that|this|please|tell|help)"
     r"|what (?:do|should|would|does|can) (?:you|i|we|this|that|it)\b|(?:can|could|would|will) you\b"

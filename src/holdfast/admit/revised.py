@@ -28,9 +28,11 @@ _ORDINAL = "th"
 
 def by_revision(old: str, new: str) -> Replacement | None:
     """Why the new text revises an amount or a date of the old one; None when it does not."""
+    if not changed(new):
+        return None
     about, now_about = topics(old), topics(new)
     shared = about & now_about
-    if not shared or not changed(new) or other_person(about, now_about):
+    if not shared or other_person(about, now_about):
         return None
     for part in clauses(old):
         was = None if _told(part) else _values(reading_of(part), reading_of(new))
@@ -94,7 +96,7 @@ def _amounts(reading: Reading) -> tuple[Word, ...]:
         for place, word in enumerate(words)
         if word.kind is WordKind.NUMBER
         and not _is_time(words, place)
-        and not (word.said.isdigit() and _FIRST_YEAR <= int(word.said) <= _LAST_YEAR)
+        and not (word.said.isdecimal() and _FIRST_YEAR <= int(word.said) <= _LAST_YEAR)
         and not word.key.endswith(_ORDINAL)
         and not (place and not word.lead and words[place - 1].kind is WordKind.NAME)  # QK 482, iOS 9
         and not (place and words[place - 1].key in _SPANS)

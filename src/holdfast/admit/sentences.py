@@ -15,13 +15,22 @@ MAX_SENTENCE = 600
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~)", re.MULTILINE)
 _QUOTED_LINE = re.compile(r"^[ \t]*>.*$", re.MULTILINE)
 _BULLET = re.compile(r"^[ \t]*(?:[-*•–—]|\d{1,3}[.)])[ \t]+")
-# The end of a sentence: a closing mark, perhaps a closing quote or bracket, then white space and a new beginning.
-_END = re.compile(r"(?:[.!?…]+|[。！？])[\"'”’)\]]*(?=\s|$)|(?<=[。！？])")
-_ABBREVIATION = re.compile(
-    r"(?:^|[\s(])(?:mr|mrs|ms|dr|prof|st|sr|jr|vs|etc|e\.g|i\.e|approx|no|nr|fig|jan|feb|mar|apr|jun|jul|aug|sep|sept"
-    r"|oct|nov|dec|mon|tue|wed|thu|fri|sat|sun|a\.m|p\.m|u\.s|u\.k|[a-z])\.$",
-    re.IGNORECASE,
+_BULLET_MARK = re.compile(r"[ \t]*[-*•–—\d]")
+# Words that are written with a full stop, by their length, for a look behind needs one length.
+_ABBREVIATIONS = (
+    "[a-z]",
+    "mr|ms|dr|st|sr|jr|vs|no|nr",
+    r"mrs|etc|e\.g|i\.e|fig|jan|feb|mar|apr|jun|jul|aug|sep|oct|nov|dec|mon|tue|wed|thu|fri|sat|sun|a\.m|p\.m|u\.s|u\.k",
+    "prof|sept",
+    "approx",
 )
+_FULL_STOP = r"\.(?=\s|$)" + "".join(rf"(?<![\s(。！？](?i:{words})\.)" for words in _ABBREVIATIONS)
+_CLOSING = r"[\"'”’)\]]"
+# The end of a sentence: a closing mark, perhaps a closing quote or bracket, then white space and a new beginning.
+_END = re.compile(
+    rf"({_FULL_STOP}|(?:\.(?={_CLOSING})|[.!?…]{{2,}}+|[!?…]|[。！？]){_CLOSING}*+(?=\s|$)|(?<=[。！？])(?![。！？]))"
+)
+_MARKS = frozenset(".!?…。！？")
 
 
 def prose(text: str) -> str:
@@ -35,23 +44,20 @@ def sentences(text: str) -> list[str]:
     """The sentences of a turn's prose, in order, trimmed, none empty."""
     found: list[str] = []
     for line in prose(text).splitlines():
-        line = _BULLET.sub("", line).strip()
-        if line:
-            found.extend(_split(line))
+        if _BULLET_MARK.match(line):  # asked first: most lines are no bullets, and a text may be all lines
+            line = _BULLET.sub("", line)
+        if not (line := line.strip()):
+            continue
+        if _MARKS.isdisjoint(line[:-1]):
+            found.append(line[:MAX_SENTENCE])
+        else:
+            found += _split(f" {line}")  # a blank before its first word, as before any other
     return found
 
 
 def _split(line: str) -> list[str]:
-    parts: list[str] = []
-    start = 0
-    for end in _END.finditer(line):
-        here = line[start : end.end()]
-        if here.endswith(".") and _ABBREVIATION.search(here[-12:]) and end.end() < len(line):
-            continue
-        if here.strip():
-            parts.append(here.strip()[:MAX_SENTENCE])
-        start = end.end()
-    rest = line[start:].strip()
-    if rest:
-        parts.append(rest[:MAX_SENTENCE])
-    return parts
+    parts = _END.split(line)  # a text, its end, a text, …
+    parts.append("")
+    return [
+        here[:MAX_SENTENCE] for said, end in zip(parts[::2], parts[1::2], strict=True) if (here := (said + end).strip())
+    ]

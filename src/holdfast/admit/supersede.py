@@ -8,6 +8,7 @@ word of change, or the denial of what was said.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 
 from holdfast.admit.amounts import by_amount
@@ -36,21 +37,14 @@ def replaces(new: str, old: str) -> Replacement | None:
         return None
     if not _signature(new) & _signature(old):
         return None  # the cheap refusal: nothing in common, neither a word nor an attribute
-    before, valued = reading_of(old), _valued(old)
+    before = reading_of(old)
     if not before.words or before.keys == reading_of(new).keys:
         return None
     doubt: Replacement | None = None
     for clause in clauses(new):
         if not _signature(clause) & _signature(old):
             continue
-        after = reading_of(clause)
-        for found in (
-            denial(before, after, clause) if turned(old) != turned(clause) else None,
-            _by_frame(before, after, new) if _alike_at_an_end(before, after) else None,
-            by_attribute(old, clause),
-            by_amount(before, after, new) if valued and clause == new.strip() and _valued(new) else None,
-            by_change(old, clause, reading_of(new)),
-        ):
+        for found in _by_clause(old, clause, new):
             if found is not None and found.sure:
                 return found
             doubt = _stronger(doubt, found)
@@ -61,12 +55,26 @@ def replaces(new: str, old: str) -> Replacement | None:
     return doubt
 
 
+def _by_clause(old: str, clause: str, new: str) -> Iterator[Replacement | None]:
+    """What each way to a finding says of one clause of the new text; the next is asked only if this one is not sure."""
+    before, after = reading_of(old), reading_of(clause)
+    if turned(old) != turned(clause):
+        yield denial(before, after, clause)
+    if _alike_at_an_end(before, after):
+        yield _by_frame(before, after, new)
+    yield by_attribute(old, clause)
+    if _valued(old) and clause == new.strip() and _valued(new):
+        yield by_amount(before, after, new)
+    yield by_change(old, clause, reading_of(new))
+
+
 def _alike_at_an_end(old: Reading, new: Reading) -> bool:
     """Whether the sentences may share a frame at all: one that has them begin or end alike."""
     if not new.words:
         return False
-    opening = any(same_key(old.words[0], word) for word in new.words[:_OPENING])
-    return opening or any(word.key == old.words[-1].key for word in new.words)
+    if old.words[-1].key in new.keys:
+        return True
+    return any(same_key(old.words[0], word) for word in new.words[:_OPENING])
 
 
 @lru_cache(maxsize=REMEMBERED)

@@ -9,6 +9,7 @@ import re
 from functools import lru_cache
 
 from holdfast.admit.inflection import lemma
+from holdfast.admit.phrases import either
 from holdfast.admit.replacement import CONTENT, REMEMBERED, TIES, reading_of
 from holdfast.admit.toolbox import kind_of_tool
 from holdfast.admit.values import Reading
@@ -47,16 +48,17 @@ _KIN = word_set(
 _ENDINGS = ("ations", "ation", "ition", "ions", "ion", "ments", "ment", "ings", "ing", "ate", "er", "e", "s")
 _SHORTEST_ROOT = 3
 
-_CHANGED = re.compile(
-    r"\b(?:now|nowadays|these days|from now on|by now|at the moment|no longer|any ?more|any longer|instead|after all"
+_CHANGES = (
+    "now|nowadays|these days|from now on|by now|at the moment|no longer|any ?more|any longer|instead|after all"
     r"|again|already|meanwhile|moved|moves|moving|switched|changed|became|become|turned|grown|grew|raised|lowered"
     r"|increased|reduced|bumped|pushed|postponed|rescheduled|shifted|extended|cut|brought forward|put off|delayed"
     r"|updated|upgraded|doubled|halved|renamed|replaced|corrected|up to|down to|went up|gone up|went down|dropped|rose"
-    r"|risen|climbed|fell|slipped|promoted|promotion|(?:is|are|s) over|since|starting|as of|mixed up|i meant|correction"
+    r"|risen|climbed|fell|slipped|promoted|promotion|is over|are over|s over|since|starting|as of|mixed up"
+    r"|i meant|correction"
     r"|from (?:the )?(?:\d|next|this|monday|tuesday|wednesday|thursday|friday|saturday|sunday|january|february|march"
-    r"|april|may|june|july|august|september|october|november|december)\w*)\b",
-    re.IGNORECASE,
+    r"|april|may|june|july|august|september|october|november|december)\w*"
 )
+_CHANGED = re.compile(rf"\b{either(_CHANGES)}\b", re.IGNORECASE)
 
 
 @lru_cache(maxsize=REMEMBERED)
@@ -126,6 +128,7 @@ _FAMILIES = {
 _DULL = _VAGUE | _VERBS | STRUCTURE | FILLERS | PREPOSITIONS | frozenset(MODALS) | frozenset(PERSONS) | NEGATIONS
 
 
+@lru_cache(maxsize=REMEMBERED)  # a candidate is looked for, then filed
 def index_keys(text: str) -> frozenset[str]:
     """The keys by which the ledger finds a record again; cheap, since every record of a namespace is read so."""
     found = set()

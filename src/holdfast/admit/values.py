@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import lru_cache
 
@@ -87,10 +87,11 @@ class Reading:
     words: tuple[Word, ...]
     tail: tuple[str, ...] = ()
     """Small words after the last deciding one."""
+    keys: tuple[str, ...] = field(init=False, compare=False, repr=False)
+    """The key of each word: asked for in every comparison, so written down once."""
 
-    @property
-    def keys(self) -> tuple[str, ...]:
-        return tuple(word.key for word in self.words)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "keys", tuple(word.key for word in self.words))
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,16 +240,17 @@ def _value(pieces: list[_Piece], words: list[str], at: int) -> tuple[tuple[str, 
         minutes = (30 if word == "half" else 15) * (1 if after == "past" else -1)
         total = (hour * 60 + minutes) % 1440
         return (f"{total // 60:02d}:{total % 60:02d}", WordKind.TIME), 3
-    if (clock := clock_time(word, after)) is not None:
+    digits = not word.isalpha()  # else it writes no number and no time of day
+    if digits and (clock := clock_time(word, after)) is not None:
         return (clock, WordKind.TIME), 2 if after in ("am", "pm", "a.m", "p.m") else 1
     if word in ("$", "€", "£") and after and (number := number_of(after)) is not None:
         return (quantity(number[0], word) or word, WordKind.NUMBER), 2
     if word == "minus" and (number := number_of(after)) is not None:
         value, taken = _amount(words, at + 2, -number[0], number[1])
         return value, taken + 2
-    if at and words[at - 1] == "at" and word.isdigit() and int(word) <= 24 and _ends_time(after):
+    if at and words[at - 1] == "at" and word.isdecimal() and int(word) <= 24 and _ends_time(after):
         return (f"{int(word):02d}:00", WordKind.TIME), 1
-    if (number := number_of(word)) is not None:
+    if digits and (number := number_of(word)) is not None:
         if number[1] in ("st", "nd", "rd", "th"):
             return _ordinal(words, at, number[0], 1)
         value, taken = _amount(words, at + 1, *number)

@@ -33,7 +33,7 @@ _GAPS = (0, 2, 0, 0)
 # --- stats
 
 
-def show_stats(stats: Stats) -> None:
+def show_stats(stats: Stats, by_day: bool = True) -> None:
     out = console()
     if not stats.days:
         out.print("No turn was judged in this time. Records are made of turns where admit.enabled is on.")
@@ -42,7 +42,7 @@ def show_stats(stats: Stats) -> None:
     table.add_column("day")
     for name in _COLUMNS:
         table.add_column(name, justify="right")
-    for day in stats.days:
+    for day in stats.days if by_day else ():
         table.add_row(day.day, *_row(day))
     table.add_row("all", *_row(stats.total), style="bold")
     out.print(table)
@@ -55,7 +55,7 @@ def show_stats(stats: Stats) -> None:
             out.print(f"turns {name}: {count:,}")
     out.print(f"{stats.records_per_turn:.2f} new records a turn; {stats.repeated:.0%} of the candidates known already")
     out.print(
-        f"{total.triggers:,} candidates lay close to a record: {total.merged:,} merged, {total.dropped:,} dropped; "
+        f"candidates close to a record: {total.triggers:,}; {total.merged:,} merged, {total.dropped:,} dropped; "
         f"{total.redundant_adds:,} added beside it, a copy at worst ({stats.redundant_adds_per_week:.1f} a week)"
     )
 

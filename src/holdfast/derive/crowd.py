@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
+import simsimd
 from numpy.typing import NDArray
 
 from holdfast.recall.blocks import Segment, as_slice, quantise
@@ -31,10 +32,13 @@ def nearest_earlier(
     rebuild, whose segments end elsewhere, finds the same.
     """
     best = np.full((len(seqs), count), -1.0, np.float32)
+    codes, scales = quantise(vectors)
     own = np.array(seqs, np.int64)[:, None]
     for segment in _segments(view, namespace, fingerprint, max(seqs), cache):
         nums = np.arange(segment.nums.start, segment.nums.stop) if isinstance(segment.nums, slice) else segment.nums
-        cosines = vectors @ (segment.codes.astype(np.float32) * segment.scales[:, None]).T
+        # Whole numbers: a product of floats would round by how many there are, and a rebuild must find the same.
+        products = np.asarray(simsimd.cdist(codes, segment.codes, "dot"), np.float32)
+        cosines = products * (scales[:, None] * segment.scales[None, :])
         cosines[nums[None, :] >= own] = -1.0
         both = np.concatenate([best, cosines], axis=1)
         best = np.partition(both, -count, axis=1)[:, -count:]

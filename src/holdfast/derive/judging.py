@@ -15,6 +15,7 @@ from holdfast.admit.floor import judge as judge_floor
 from holdfast.admit.pasted import OwnWords, own_words
 from holdfast.admit.proposed import unpack
 from holdfast.admit.secrets import mask
+from holdfast.derive.claims import embed_claims
 from holdfast.derive.crowd import nearest_earlier
 from holdfast.derive.ledger import Ledger
 from holdfast.derive.placing import Notes, Placing
@@ -188,7 +189,7 @@ class Judge:
                 kept.append(replace(candidate, text=mask(candidate.text).text))
         if kept:
             seqs = {one.id: one.seq for one in (*before, turn)}
-            vectors = self._embedder.embed([candidate.text for candidate in kept])
+            vectors = embed_claims(self._view, turn.seq, [one.text for one in kept], self._embedder, self.changes)
             for number, (candidate, vector) in enumerate(zip(kept, vectors, strict=True)):
                 sources = tuple(seqs[turn_id] for turn_id in candidate.turn_ids if turn_id in seqs)
                 self._placing.place(turn, candidate, vector, number, g, sources)

@@ -95,9 +95,10 @@ class Ledger:
         places = np.flatnonzero(self._live(seq, own))
         if not len(places) or not vector.any():
             return []
-        cosines = self._vectors[places] @ vector
-        order = np.lexsort((places, -cosines))[:count]
-        return [(self.records[int(places[i])], float(cosines[i])) for i in order]
+        cosines = (self._vectors[: len(self.records)] @ vector)[places]  # all of them: picking rows would copy them
+        # One by one again: the product over all rounds by how many there are, and a rebuild must find the same.
+        best = places[np.lexsort((places, -cosines))[:count]]
+        return [(self.records[int(at)], float(self._vectors[at] @ vector)) for at in best]
 
     def akin(self, text: str, vector: NDArray[np.float32], seq: int, count: int) -> list[tuple[Record, float]]:
         """The live records that share most of a text's telling words, and their cosines: what a statement replaces may
@@ -107,7 +108,7 @@ class Ledger:
             self._lexicon = defaultdict(list)
             for at in range(len(self.records)):
                 self._file(self._lexicon, at)
-        live = self._live(seq, own=True)
+        live = self._live(seq, own=True).tobytes()  # looked up one by one
         shares: defaultdict[int, float] = defaultdict(float)
         for key in sorted(index_keys(text)):
             places = list(islice((at for at in reversed(self._lexicon.get(key, [])) if live[at]), _NEWEST))

@@ -74,6 +74,11 @@ class Placing:
         verdict = self._said_before(turn, candidate, vector) or decide_merge(
             statement, neighbours, self._thresholds, self._settings.merge
         )
+        if candidate.slight and isinstance(verdict, Add):
+            why = "too slight to keep on its own, and it changes nothing remembered"
+            self._notes.tell(turn.id, turn, "refused: slight", f"{candidate.text!r}: {why}")
+            self._notes.count(turn, "refused: slight")
+            return
         record_id = self._carry_out(turn, candidate, vector, number, g, verdict, sources)
         self._notes.tell(
             turn.id, turn, _WORDS[type(verdict)], f"{candidate.text!r}, {_reason(verdict)}", record=record_id,

@@ -12,11 +12,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.admit.durability import Weighed
 from holdfast.derive.vectors import embed_texts, fold
 from holdfast.model import Role
 from holdfast.models.embedder import Embedder
+from holdfast.models.static import shipped_embedder
 from holdfast.models.unit import unit
-from holdfast.recall.marks import statements
+from holdfast.recall.marks import read_ahead, statements
 from holdfast.recall.semantic import segments_stage, vectors_stage
 from holdfast.settings import IndexSettings
 from holdfast.store.codes import role_number
@@ -25,6 +27,7 @@ from holdfast.store.protocol import Changes, Document, Move, Snapshot, Space, St
 __all__ = ["read_turns"]
 
 Vector = NDArray[np.float32]
+Vectors = NDArray[np.float32]
 
 _USER = role_number(Role.USER)
 
@@ -61,35 +64,60 @@ def _tell(view: Snapshot, turns: Sequence[Document], embedder: Embedder, setting
     # A rebuild asks no model: what was read once stays as it was read.
     known = dict(view.vectors_between(Space.TOLD, embedder.profile.fingerprint, turns[0].num - 1, turns[-1].num))
     told.update({num: np.frombuffer(data, "<f4") for num, data in known.items()})
-    parts: list[tuple[int, tuple[str, ...], Vector]] = []
+    read_ahead([turn for turn in turns if turn.num not in known])
+    parts: list[tuple[int, Weighed]] = []
     for turn in turns:
         if turn.sort == _USER and turn.num not in known and told[turn.num].any():
             weighed = statements(turn.text)
             if len(weighed.sentences) > 1:
-                likely = np.array(weighed.each, np.float32) + np.float32(settings.told_floor)
-                # A vector of a sentence is of unit length; the longer sentence has more to tell.
-                long = np.array([len(sentence.split()) for sentence in weighed.sentences], np.float32)
-                parts.append((turn.num, weighed.sentences, likely * long))
-    vectors = embed_texts([sentence for _, sentences, _ in parts for sentence in sentences], embedder)
-    start = 0
-    for num, sentences, weights in parts:
-        stop = start + len(sentences)
-        (told[num],) = unit(np.sum(weights[:, None] * vectors[start:stop], axis=0)[None])
-        start = stop
+                parts.append((turn.num, weighed))
+    if parts:
+        told.update(zip([num for num, _ in parts], _weigh([one for _, one in parts], embedder, settings), strict=True))
     return told
+
+
+def _weigh(parts: Sequence[Weighed], embedder: Embedder, settings: IndexSettings) -> Vectors:
+    """Of each turn its sentences' vectors, the likely and the long ones counting more."""
+    sentences = [sentence for one in parts for sentence in one.sentences]
+    likely = np.array([chance for one in parts for chance in one.each], np.float32) + np.float32(settings.told_floor)
+    # A vector of a sentence is of unit length; the longer sentence has more to tell.
+    long = np.array([len(sentence.split()) for sentence in sentences], np.float32)
+    vectors = _embed(parts, sentences, embedder) * (likely * long ** np.float32(0.5))[:, None]
+    starts = np.cumsum([0, *(len(one.sentences) for one in parts[:-1])])
+    return unit(np.add.reduceat(vectors, starts, axis=0))
+
+
+def _embed(parts: Sequence[Weighed], sentences: Sequence[str], embedder: Embedder) -> Vectors:
+    """Vectors of the sentences; those that weighing made are the packaged model's, if that is the one in use."""
+    if embedder.profile.fingerprint != shipped_embedder().profile.fingerprint:
+        return embed_texts(sentences, embedder)
+    vectors = np.concatenate([one.vectors for one in parts])
+    others = [at for at, sentence in enumerate(sentences) if not sentence.isascii()]  # weighed in a simpler spelling
+    if others:
+        vectors[others] = embed_texts([sentences[at] for at in others], embedder)
+    return vectors
 
 
 def _windows(
     view: Snapshot, turns: Sequence[Document], told: Mapping[int, Vector], fingerprint: str, width: int
 ) -> dict[int, Vector]:
     """Each turn's vector and those of the turns before it in its session, together."""
-    before: dict[int, list[Vector]] = {}
-    windows: dict[int, Vector] = {}
-    for turn in turns:
-        if turn.session not in before:
+    rows = [told[turn.num] for turn in turns]
+    lines: dict[int, list[int]] = {}  # by session its last turns, as rows
+    nothing = len(turns)  # a row of zeros, for those who have nobody before them
+    before = np.full((len(turns), width), nothing, np.int64)
+    earlier: list[Vector] = []
+    for at, turn in enumerate(turns):
+        if turn.session not in lines:
             stored = dict(view.vectors(Space.TOLD, fingerprint, view.numbers_before(turn.session, turn.index, width)))
-            before[turn.session] = [np.frombuffer(stored[num], "<f4") for num in sorted(stored)]
-        line = [*before[turn.session], told[turn.num]]
-        (windows[turn.num],) = unit(np.stack(line).sum(axis=0)[None])
-        before[turn.session] = line[-width:]
-    return windows
+            lines[turn.session] = [nothing + 1 + len(earlier) + number for number in range(len(stored))]
+            earlier += [np.frombuffer(stored[num], "<f4") for num in sorted(stored)]
+        line = lines[turn.session]
+        before[at, width - len(line) :] = line
+        lines[turn.session] = [*line, at][-width:]
+    table = np.stack([*rows, np.zeros_like(rows[0]), *earlier])
+    together = np.zeros_like(table[: len(turns)])
+    for place in range(width):  # oldest first
+        together += table[before[:, place]]
+    together += table[: len(turns)]
+    return dict(zip([turn.num for turn in turns], unit(together), strict=True))

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from holdfast.recall.blocks import pack_documents, pack_posting
+from holdfast.recall.marks import read_ahead
 from holdfast.recall.pool import words_stage
 from holdfast.settings import IndexSettings
 from holdfast.store.protocol import BLOCK, Changes, Document, Move, Space, Store
@@ -26,6 +27,7 @@ def index_words(store: Store, namespace: str, space: Space, settings: IndexSetti
     heavy = sum(len(document.text) for document in documents) > settings.tail_chars
     if not documents or (len(documents) < settings.tail and not heavy):
         return 0
+    read_ahead(documents)
     changes = index_changes(space, documents, settings.max_chars)
     moved = store.advance(namespace, [Move(stage, done, documents[-1].num)], changes)
     return len(documents) if moved else 0
@@ -40,10 +42,11 @@ def index_changes(space: Space, documents: Sequence[Document], max_chars: int) -
         counts = term_counts(document.text[:max_chars])
         rows[block].append((document, counts.total()))
         of_block = postings[block]
+        once = pack_posting(offset, 1)
         for term, count in counts.items():
-            of_block[term] += pack_posting(offset, count)
+            of_block[term] += once if count == 1 else pack_posting(offset, count)
         for term in speaker_terms(document.speaker) if document.speaker else ():
-            of_block[term] += pack_posting(offset, 1)
+            of_block[term] += once
     return Changes(
         # In the order of the key, so that neighbouring pages are written once.
         postings=[

@@ -36,7 +36,8 @@ _log = logging.getLogger("holdfast.derive")
 _WAIT_FOR_OTHERS_S = 0.01
 _LOOK_S = 0.05  # how often a flush looks again when nobody tells it of progress (another process may be at work)
 _GATHER_S = 0.05
-_WORDED = [space for space in Space if not space.reading]
+_WORDED = (Space.TURN, Space.RECORD, Space.PASSAGE)
+_EMBEDDED = (Space.TURN, Space.RECORD)  # then turns are read further (derive/readings.py)
 _RETRY_S = 1.0  # after a failing model; its breaker decides whether it is asked at all
 
 
@@ -141,7 +142,7 @@ class Worker:
             for space in _WORDED:
                 done += index_words(self._store, self._namespace, space, self._settings)
             if self._embedder is not None:
-                for space in _WORDED:
+                for space in _EMBEDDED:
                     done += embed_documents(self._store, self._namespace, space, self._embedder, self._settings)
                 done += read_turns(self._store, self._namespace, self._embedder, self._settings)
             if self._admission is not None:
@@ -164,11 +165,12 @@ class Worker:
             done = view.cursor(PASSAGES_STAGE)
             if view.documents(Space.TURN, done, 1):  # the log may end in acts, which have nothing to derive from
                 left = view.end() - done
-            for space in Space:
+            for space in _WORDED:
                 done = view.cursor(words_stage(space))
-                if space in _WORDED and len(view.documents(space, done, self._settings.tail)) >= self._settings.tail:
+                if len(view.documents(space, done, self._settings.tail)) >= self._settings.tail:
                     left = max(left, view.end(space) - done)
-                if self._embedder is not None:
+            if self._embedder is not None:
+                for space in (*_EMBEDDED, Space.TOLD):
                     done = view.cursor(vectors_stage(space, self._embedder.profile.fingerprint))
                     if view.documents(space, done, 1):
                         left = max(left, view.end(space) - done)

@@ -45,11 +45,11 @@ class Signals:
 
     def as_dict(self) -> dict[str, float]:
         """Under their own names: what is stored on a turn, and what `gating_scalar` answers with."""
-        return asdict(self)
+        return {name: float(value) for name, value in asdict(self).items()}
 
     def to_metadata(self) -> dict[str, float]:
         """Under their names on the wire (GATE-11)."""
-        return {_wire(name): value for name, value in asdict(self).items()}
+        return {_wire(name): value for name, value in self.as_dict().items()}
 
     @classmethod
     def read(cls, metadata: Mapping[str, object]) -> Signals:

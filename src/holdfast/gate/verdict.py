@@ -28,4 +28,4 @@ def decide(salience: Salience, signals: Signals, settings: GateSettings) -> Verd
     compared = f"G {signals.g:.2f} {'reaches' if promoted else 'is below'} {settings.threshold:g}"
     if settings.conversation == "filter":
         return Verdict(promoted, yields=promoted, reason=f"{compared} ({salience.reason})")
-    return Verdict(promoted, yields=True, reason=f"{salience.reason}; {compared}, which ranks its records")
+    return Verdict(promoted, yields=True, reason=f"{salience.reason}; {compared} (mode rank: noted, not refused)")

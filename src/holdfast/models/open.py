@@ -22,9 +22,9 @@ def open_embedder(spec: str, timeout_s: float) -> GuardedEmbedder | None:
     if spec == "none":
         return None
     if spec == "static":
-        from holdfast.models.static import StaticEmbedder
+        from holdfast.models.static import shipped_embedder
 
-        return GuardedEmbedder(StaticEmbedder())
+        return GuardedEmbedder(shipped_embedder())
     if kind == "onnx" and rest:
         return GuardedEmbedder(_open_onnx(rest))
     if kind == "remote" and rest:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import cache
 from importlib.resources import files
 
 import numpy as np
@@ -14,7 +15,7 @@ from holdfast.models.embedder import Profile, Thresholds
 from holdfast.models.unit import unit
 from holdfast.models.wordpiece import ID_BYTES, WordPiece, read_vocabulary
 
-__all__ = ["StaticEmbedder", "shipped_vocabulary"]
+__all__ = ["StaticEmbedder", "shipped_embedder", "shipped_vocabulary"]
 
 _HOME = files("holdfast.models") / "static_256"
 _WEIGHTS = "holdfast-static-256.npz"
@@ -38,6 +39,12 @@ THRESHOLDS = Thresholds(
 def shipped_vocabulary() -> list[str]:
     """BERT's uncased vocabulary, as the package carries it."""
     return read_vocabulary((_HOME / _VOCABULARY).read_text(encoding="utf-8"))
+
+
+@cache
+def shipped_embedder() -> StaticEmbedder:
+    """The packaged model, one for the process: its table is only read, and every memory and the gate may share it."""
+    return StaticEmbedder()
 
 
 class StaticEmbedder:
@@ -80,5 +87,5 @@ class StaticEmbedder:
             if packed == self._pieces.unknown_packed * (len(packed) // ID_BYTES):
                 continue
             ids = np.frombuffer(packed, dtype="<i4")
-            np.einsum("i,ij->j", self._scales[ids], self._rows[ids], out=sums[i])
+            np.einsum("i,ij->j", self._scales.take(ids), self._rows.take(ids, axis=0), out=sums[i])
         return unit(sums)

@@ -49,14 +49,10 @@ class WordPiece:
 
     def encode(self, text: str, limit: int) -> bytes:
         """The first `limit` ids as packed int32 (for np.frombuffer: a list of ints would cost more than the rest)."""
-        spelled: list[bytes] = []
-        room = limit * ID_BYTES
-        for word in self._words(text[: limit * CHARS_PER_PIECE]):
-            ids = self._remembered(word) if len(word) <= MAX_WORD else self.unknown_packed
-            spelled.append(ids)
-            room -= len(ids)
-            if room <= 0:
-                break
+        words = self._words(text[: limit * CHARS_PER_PIECE])[:limit]  # a word is one piece at least
+        if len(max(words, key=len, default="")) <= MAX_WORD:
+            return b"".join(map(self._remembered, words))[: limit * ID_BYTES]
+        spelled = (self._remembered(word) if len(word) <= MAX_WORD else self.unknown_packed for word in words)
         return b"".join(spelled)[: limit * ID_BYTES]
 
     def _words(self, text: str) -> list[str]:

@@ -30,6 +30,14 @@ class BlockCache:
                 self._entries.move_to_end(key)
                 return entry[1]  # type: ignore[return-value]
         value, size = load()
+        self.keep(key, version, value, size)
+        return value
+
+    def holds(self, key: Hashable) -> bool:
+        return key in self._entries
+
+    def keep(self, key: Hashable, version: Hashable, value: object, size: int) -> None:
+        """Put a value in; whoever asks for the key at this version finds it while there is room."""
         with self._gate:
             old = self._entries.pop(key, None)
             self._held += size - (old[2] if old else 0)
@@ -37,4 +45,3 @@ class BlockCache:
             while self._held > self._most and len(self._entries) > 1:
                 _, (_, _, gone) = self._entries.popitem(last=False)
                 self._held -= gone
-        return value

@@ -18,15 +18,28 @@ from holdfast.recall.shelf import Shelf, Shelves
 from holdfast.settings import RecallSettings
 from holdfast.store.protocol import Snapshot
 
-__all__ = ["find_terms", "score_words"]
+__all__ = ["Worded", "find_terms", "score_words"]
 
 Found = tuple[NDArray[np.int64], NDArray[np.float32]]
 """Documents that hold a term, and how often each does."""
 Scores = NDArray[np.float32]
 
 
-def score_words(shelves: Shelves, terms: Sequence[str], settings: RecallSettings) -> Scores:
-    """Scores by position. How rare a term is counts over all shelves together."""
+@dataclass(frozen=True)
+class Worded:
+    scores: Scores
+    """By position."""
+    ceiling: float
+    """What a document that holds every word of the question would score, words that nobody holds included."""
+
+    def shares(self, positions: NDArray[np.int64]) -> Scores:
+        """How much of the question each document holds, its rare words counting more: 0 to about 1."""
+        shares: Scores = self.scores[positions] / np.float32(max(self.ceiling, 1e-6))
+        return shares
+
+
+def score_words(shelves: Shelves, terms: Sequence[str], settings: RecallSettings) -> Worded:
+    """How rare a term is counts over all shelves together."""
     found = [find_terms(shelf.view, shelf.pool, terms) for shelf in shelves.parts]
     total = shelves.count
     length = sum(shelf.pool.total_length for shelf in shelves.parts)
@@ -35,10 +48,8 @@ def score_words(shelves: Shelves, terms: Sequence[str], settings: RecallSettings
         [_rarity(total, sum(len(one[number][0]) for one in found)) for number in range(len(terms))],
         max(length / total, 1.0) if total else 1.0,
     )
-    scored: Scores = shelves.joined(
-        [_score_shelf(shelf, terms, one, weights) for shelf, one in zip(shelves.parts, found, strict=True)]
-    )
-    return scored
+    scored = [_score_shelf(shelf, terms, one, weights) for shelf, one in zip(shelves.parts, found, strict=True)]
+    return Worded(shelves.joined(scored), sum(weights.rarity))
 
 
 def find_terms(view: Snapshot, pool: Pool, terms: Sequence[str]) -> list[Found]:
@@ -56,7 +67,7 @@ def find_terms(view: Snapshot, pool: Pool, terms: Sequence[str]) -> list[Found]:
 
 
 def _rarity(total: int, holders: int) -> float:
-    return math.log(1.0 + (total - holders + 0.5) / (holders + 0.5)) if holders else 0.0
+    return math.log(1.0 + (total - holders + 0.5) / (holders + 0.5))
 
 
 @dataclass(frozen=True)
@@ -72,7 +83,7 @@ class _Weights:
         scores = np.zeros(pool.size, np.float32)
         norms = pool.length * np.float32(k1 * b / self.average) + np.float32(k1 * (1.0 - b))
         for (nums, counts), rare in zip(found, self.rarity, strict=True):
-            if rare and len(nums):
+            if len(nums):
                 scores[nums] += counts * np.float32(rare * (k1 + 1.0)) / (counts + norms[nums])
         return scores
 

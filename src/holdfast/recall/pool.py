@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +45,15 @@ class Waiting:
 
 
 @dataclass(frozen=True)
+class Cuts:
+    """The passages that exist; those of one turn stand side by side, from `starts` on."""
+
+    there: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    owners: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
 class Pool:
     """The documents of one space by number; a number that nobody has is zeros with exists False."""
 
@@ -61,8 +70,6 @@ class Pool:
     at: NDArray[np.int64]
     before: NDArray[np.int64]
     """The document before it in its session, itself where there is none."""
-    after: NDArray[np.int64]
-    """The document after it in its session, itself where there is none."""
     count: int = 0
     """How many exist."""
     total_length: float = 0.0
@@ -74,8 +81,20 @@ class Pool:
     def size(self) -> int:
         return len(self.exists)
 
+    @property
+    def nbytes(self) -> int:
+        return sum(getattr(self, column).nbytes for column in _COLUMNS)
 
-_COLUMNS = ("exists", "length", "session", "index", "sort", "marks", "prior", "at", "before", "after")
+    @cached_property
+    def cuts(self) -> Cuts:
+        """Of a pool of passages: which belong together."""
+        there = np.flatnonzero(self.exists)
+        owners = self.index[there].astype(np.int64)
+        starts = np.flatnonzero(np.append(True, owners[1:] != owners[:-1])) if len(there) else there
+        return Cuts(there, starts, owners[starts])
+
+
+_COLUMNS = ("exists", "length", "session", "index", "sort", "marks", "prior", "at", "before")
 
 
 def read_pool(view: Snapshot, namespace: str, space: Space, cache: BlockCache, max_chars: int) -> Pool:
@@ -84,11 +103,17 @@ def read_pool(view: Snapshot, namespace: str, space: Space, cache: BlockCache, m
     documents = view.documents(space, view.cursor(words_stage(space)), _ALL)
     if not documents:
         return indexed
-    waiting = [
-        cache.get((namespace, space, "waiting", document.num), None, partial(_wait, document, max_chars))
-        for document in documents
-    ]
-    return _extend(indexed, documents, waiting)
+
+    def extend() -> tuple[Pool, int]:
+        waiting = [
+            cache.get((namespace, space, "waiting", document.num), document, partial(_wait, document, max_chars))
+            for document in documents
+        ]
+        pool = _extend(indexed, documents, waiting)
+        return pool, pool.nbytes + 2 * sum(len(document.text) for document in documents)
+
+    # Between two turns nothing changes, and most questions are asked then.
+    return cache.get((namespace, space, "all documents"), (tuple(refs), documents), extend)
 
 
 def _wait(document: Document, max_chars: int) -> tuple[Waiting, int]:
@@ -107,17 +132,16 @@ def _assemble(view: Snapshot, space: Space, refs: Sequence[BlockRef]) -> tuple[P
         pool.exists[places] = True
         for column in ("length", "session", "index", "sort", "marks", "prior", "at"):
             getattr(pool, column)[places] = block[column]
-    return _counted(_in_line(pool)), sum(getattr(pool, column).nbytes for column in _COLUMNS)
+    return _counted(_in_line(pool)), pool.nbytes
 
 
 def _in_line(pool: Pool) -> Pool:
-    """Who stands before and after whom: inside a session the log's order is the conversation's."""
+    """Who stands before whom: inside a session the log's order is the conversation's."""
     places = np.flatnonzero(pool.exists)
     order = places[np.argsort(pool.session[places], kind="stable")]
     sessions = pool.session[order]
     follows = np.flatnonzero(sessions[1:] == sessions[:-1])
     pool.before[order[follows + 1]] = order[follows]
-    pool.after[order[follows]] = order[follows + 1]
     ends = np.flatnonzero(np.append(sessions[1:] != sessions[:-1], True)) if len(order) else order
     return replace(pool, last={int(sessions[end]): int(order[end]) for end in ends})
 
@@ -139,7 +163,7 @@ def _extend(indexed: Pool, documents: Sequence[Document], waiting: Sequence[Wait
         pool.at[at] = document.at
         former = last.get(document.session, indexed.last.get(document.session))
         if former is not None:
-            pool.before[at], pool.after[former] = former, at
+            pool.before[at] = former
         last[document.session] = at
     return _counted(pool, waiting)
 
@@ -156,7 +180,6 @@ def _empty(space: Space, size: int) -> Pool:
         prior=np.zeros(size, np.uint8),
         at=np.zeros(size, np.int64),
         before=np.arange(size),
-        after=np.arange(size),
     )
 
 

@@ -16,7 +16,7 @@ from holdfast.recall.shelf import Shelf
 from holdfast.settings import RecallSettings
 from holdfast.words import query_terms, script_of, terms
 
-__all__ = ["Question", "Speaker", "asks_for_replies", "named_speaker", "read"]
+__all__ = ["Question", "Speaker", "asks_for_replies", "named_speaker", "named_terms", "read"]
 
 _REPLIES = re.compile(
     r"\byou (?:\w+ ){0,2}(?:suggest|recommend|told|said|mention|provid|gave|advis|propos|list|explain|describ|creat"
@@ -27,6 +27,9 @@ _REPLIES = re.compile(
     r"|\bremind me\b|\bour (?:previous|last|earlier|past) (?:conversation|chat|discussion)\b",
     re.IGNORECASE,
 )
+
+
+_NAMED_CHARS = 2000
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,12 @@ def named_speaker(shelf: Shelf, text: str, settings: RecallSettings) -> Speaker 
     if not spoken or any(not np.array_equal(nums, spoken[0][1]) for _, nums in spoken):
         return None
     return Speaker(frozenset(name for name, _ in spoken), spoken[0][1])
+
+
+def named_terms(text: str) -> frozenset[str]:
+    """The terms of the question's names, numbers and identifiers: words with a capital or a digit."""
+    words = [word for word in text[:_NAMED_CHARS].split() if any(char.isupper() or char.isdigit() for char in word)]
+    return frozenset(query_terms(" ".join(words), len(words) * 8)) if words else frozenset()
 
 
 def asks_for_replies(text: str) -> bool:

@@ -14,30 +14,37 @@ from numpy.typing import NDArray
 
 from holdfast.model import Role
 from holdfast.moments import to_micros
-from holdfast.recall.asked import Window
+from holdfast.recall.lexical import Worded
 from holdfast.recall.marks import Mark
 from holdfast.recall.semantic import Meant
-from holdfast.recall.shelf import Shelves
+from holdfast.recall.shelf import Shelf, Shelves
+from holdfast.recall.when import Window
 from holdfast.settings import RecallSettings
 from holdfast.store.codes import role_number
 from holdfast.store.protocol import Space
 
-__all__ = ["answering", "preferences", "standard", "with_context"]
+__all__ = ["answering", "standard", "trust", "wishes", "with_context"]
 
 Scores = NDArray[np.float32]
 Mask = NDArray[np.bool_]
 
 _NO_SPREAD = 1e-6  # scores that hardly differ say nothing about which document is meant
 _FULL_PREFERENCE = 10  # the root of the number of documents from which a preference counts in full
+_HANDFUL = 8  # turns whose spread says something
 _DAY = 86_400_000_000  # microseconds
 
 
-def standard(scores: Scores, heard: Mask) -> Scores:
-    """How many standard deviations above the mean of what was heard; 0 where nothing was."""
+def standard(scores: Scores, heard: Mask, among: int | None = None) -> Scores:
+    """How many standard deviations above the mean of what was heard; 0 where nothing was.
+
+    `among`: the mean and the spread are those of the first so many, the turns: records are all statements, and would
+    raise the bar for every turn.
+    """
     kept = scores * heard
-    count = max(int(np.count_nonzero(heard)), 1)
-    mean = float(kept.sum(dtype=np.float64)) / count
-    spread = max(float(np.dot(kept, kept)) / count - mean * mean, 0.0) ** 0.5
+    base = kept[:among]
+    count = max(int(np.count_nonzero(heard[:among])), 1)
+    mean = float(base.sum(dtype=np.float64)) / count
+    spread = max(float(np.dot(base, base)) / count - mean * mean, 0.0) ** 0.5
     if spread < _NO_SPREAD:
         return np.zeros_like(scores)
     kept -= np.float32(mean)
@@ -46,42 +53,48 @@ def standard(scores: Scores, heard: Mask) -> Scores:
     return kept
 
 
-def answering(shelves: Shelves, words: Scores, meaning: Meant | None, settings: RecallSettings) -> Scores:
-    """How well each document answers by its words and its meaning."""
+def answering(shelves: Shelves, words: Worded, meaning: Meant | None, settings: RecallSettings) -> Scores:
+    """How well each document answers by its words and its meaning.
+
+    Among a few documents standard scores say little (of two, one is always at +1), so there the share of the question
+    that a document holds counts as such.
+    """
     exists = shelves.column("exists")
+    among = _turns(shelves)
     if meaning is None:
-        return standard(words, exists)
+        return standard(words.scores, exists, among)
     heard = meaning.heard
-    told = standard(meaning.told, heard)
+    told = standard(meaning.told, heard, among)
     prior = shelves.column("prior").astype(np.float32) * np.float32(1 / 255)
-    score = standard(words, exists) * np.float32(settings.words)
+    score = standard(words.scores, exists, among) * np.float32(settings.words)
+    few = 1.0 - _crowd(shelves)
+    if few > 0.0:
+        score += words.scores * np.float32(2.0 * few / max(words.ceiling, _NO_SPREAD))
     score += told * np.float32(settings.told)
-    score += standard(told * prior, heard) * np.float32(settings.worth)
-    score += standard(meaning.window, heard) * np.float32(settings.window)
-    if meaning.passage is not meaning.told:
-        score += standard(meaning.passage, heard) * np.float32(settings.passage)
+    score += standard(told * prior, heard, among) * np.float32(settings.worth)
+    score += standard(meaning.window, heard, among) * np.float32(settings.window)
     return score
 
 
-def preferences(
-    shelves: Shelves, wanted: Mark, replies: bool, windows: Sequence[Window], settings: RecallSettings
-) -> Scores:
-    """What speaks for a document besides words and meaning; an offset, for a standard score may be negative and a
-    factor would raise it (RECALL-2).
+def _turns(shelves: Shelves) -> int | None:
+    """How many positions are the namespace's own turns, where there are more than a handful."""
+    first = shelves.parts[0]
+    return first.pool.size if first.space is Space.TURN and first.pool.count >= _HANDFUL else None
 
-    A direct hit among n documents stands about √n above the rest: in a small store a preference must stay below that.
+
+def trust(shelves: Shelves, replies: bool, settings: RecallSettings) -> Scores:
+    """The preference for what the user said; none when the question asks for the assistant's words.
+
+    An offset, for a standard score may be negative and a factor would raise it (RECALL-2). A direct hit among n
+    documents stands about √n above the rest: in a small store a preference must stay below that.
     """
-    own = shelves.joined(
-        [
-            np.ones(shelf.pool.size, np.bool_)
-            if shelf.space is Space.RECORD
-            else shelf.pool.sort == role_number(Role.USER)
-            for shelf in shelves.parts
-        ]
-    )
-    offset = np.zeros(len(own), np.float32)
-    if not replies:
-        offset += np.float32(settings.user_preference)
+    preference = 0.0 if replies else settings.user_preference * _crowd(shelves)
+    return shelves.joined([_own(shelf) for shelf in shelves.parts]) * np.float32(preference)
+
+
+def wishes(shelves: Shelves, wanted: Mark, windows: Sequence[Window], settings: RecallSettings) -> Scores:
+    """What else speaks for a document: it holds what the question asks for, or was said in the time it names."""
+    offset = np.zeros(sum(shelf.pool.size for shelf in shelves.parts), np.float32)
     marks = shelves.column("marks")
     for mark, weight in (
         (Mark.NUMBER, settings.number_preference),
@@ -90,11 +103,25 @@ def preferences(
     ):
         if wanted & mark:
             offset += ((marks & np.uint8(mark)) > 0) * np.float32(weight)
-    offset *= own
+    if wanted:
+        offset *= shelves.joined([_own(shelf) for shelf in shelves.parts])
     if windows:
         offset += _said_in(windows, shelves.column("at")) * np.float32(settings.when_weight)
-    offset *= np.float32(min(1.0, math.sqrt(shelves.count) / _FULL_PREFERENCE))
+    offset *= np.float32(_crowd(shelves))
     return offset
+
+
+def _crowd(shelves: Shelves) -> float:
+    """How far the store is from a handful of documents to a crowd, 0 to 1."""
+    return min(1.0, math.sqrt(shelves.count) / _FULL_PREFERENCE)
+
+
+def _own(shelf: Shelf) -> Scores:
+    """How much a document is the user's own word: a record as far as it can be relied on, an assistant's turn not."""
+    if shelf.space is Space.RECORD:
+        return shelf.pool.prior.astype(np.float32) * np.float32(1 / 255)
+    own: Scores = (shelf.pool.sort == role_number(Role.USER)).astype(np.float32)
+    return own
 
 
 def _said_in(windows: Sequence[Window], at: NDArray[np.int64]) -> Scores:
@@ -108,16 +135,26 @@ def _said_in(windows: Sequence[Window], at: NDArray[np.int64]) -> Scores:
     return best
 
 
-def with_context(shelves: Shelves, scores: Scores, settings: RecallSettings) -> Scores:
-    """A turn's own score, and what its surroundings say for it: the question it answers, the session it is of."""
+def with_context(
+    shelves: Shelves, scores: Scores, speaker: NDArray[np.int64] | None, settings: RecallSettings
+) -> Scores:
+    """A document's own score, and what the surroundings of its turn say for it: who said it, the question it answers,
+    the session it is of.
+    """
+    extra = np.zeros(len(scores), np.float32)
+    if speaker is not None:
+        extra[speaker] += np.float32(settings.speaker_preference)
+    own = scores + extra
     before = shelves.linked("before")
     asked = (shelves.column("marks")[before] & np.uint8(Mark.QUESTION)) > 0
     asked &= before != np.arange(len(before))
-    short = np.clip(1.0 - shelves.column("length") / (2.0 * 60), 0.0, 1.0).astype(np.float32)
-    mean = np.float32(scores.mean()) if len(scores) else np.float32(0)
-    raised: Scores = scores + asked * short * (scores[before] - mean) * np.float32(settings.answer_share)
+    short = np.clip(1.0 - shelves.column("length") / np.float32(settings.answer_words), 0.0, 1.0)
+    mean = np.float32(own.mean()) if len(own) else np.float32(0)
+    extra += (asked * short).astype(np.float32) * np.float32(settings.answer_share) * (own[before] - mean)
     session = shelves.column("session").astype(np.int64)
-    best = np.full(int(session.max(initial=0)) + 1, -np.inf, np.float32)
-    np.maximum.at(best, session, scores)
-    raised += best[session] * np.float32(settings.session_share)
+    best = np.full(int(session.max(initial=0)) + 1, mean, np.float32)
+    np.maximum.at(best, session, own)
+    best[0] = mean  # no session: records of no turn
+    extra += best[session] * np.float32(settings.session_share)
+    raised: Scores = scores + extra[shelves.owners()]
     return raised

@@ -1,8 +1,7 @@
-"""Search: words and meaning over turns and records, fused, filtered, rescored and explained."""
+"""Search: words and meaning over turns and records, weighed, filtered, and explained."""
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,36 +10,33 @@ from datetime import datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.model import Hit, Hits, Kind, Origin, Provenance, Receipt, Record, Role, Stage, Turn
+from holdfast.model import Hit, Hits, Kind, Receipt, Stage
 from holdfast.models.embedder import Embedder
 from holdfast.moments import to_micros
 from holdfast.recall.cache import BlockCache
-from holdfast.recall.lexical import score_words
+from holdfast.recall.current import current_first
+from holdfast.recall.floor import above_floor
+from holdfast.recall.hits import Found, provenance_of, read_nouns
+from holdfast.recall.legs import Answer, Legs
 from holdfast.recall.marks import wanted_marks
-from holdfast.recall.pool import Pool
-from holdfast.recall.question import asks_for_replies, named_speaker, read
-from holdfast.recall.rank import answering, preferences, with_context
-from holdfast.recall.semantic import Meant, exact, scan_shelves
-from holdfast.recall.shelf import Shelves, read_shelf
-from holdfast.recall.when import read_question
+from holdfast.recall.question import asks_for_replies, named_speaker, named_terms
+from holdfast.recall.rank import trust, wishes, with_context
+from holdfast.recall.recent import recent_turns
+from holdfast.recall.seed import seed_scores
+from holdfast.recall.shelf import Shelf, Shelves, read_shelf
+from holdfast.recall.when import Asked, Recency, Window, read_question
 from holdfast.settings import Settings
 from holdfast.store.codes import kind_number
 from holdfast.store.protocol import Snapshot, Space
-from holdfast.words import terms
 
-__all__ = ["Query", "search"]
+__all__ = ["GLOBAL", "Query", "search"]
 
-_FEW, _CROWD = 10, 500  # turns among which the profile's `related` and `relevant` are more than chance
-_BELOW = 1e-3  # how far a replaced turn is put below its successor
-_SHOWN_CHARS = 20_000  # of a hit's text are read for the words it shares with the question
+GLOBAL = "global"
+"""The namespace that the operator writes and every other may read (INV-4)."""
 
-# A system turn in the log is a stored text like any other: it never poses as authored (INV-2).
-_PROVENANCE_OF_ROLE = {
-    Role.USER: Provenance.USER_STATED,
-    Role.ASSISTANT: Provenance.ASSISTANT_DERIVED,
-    Role.SYSTEM: Provenance.TOOL_DERIVED,
-    Role.TOOL: Provenance.TOOL_DERIVED,
-}
+Scores = NDArray[np.float32]
+
+_MOST_ASKED = 4  # sides and parts of one question that are asked on their own
 
 
 @dataclass(frozen=True)
@@ -72,70 +68,67 @@ class _Stopwatch:
 
 
 def search(
-    view: Snapshot,
-    namespace: str,
+    views: Sequence[tuple[str, Snapshot]],
     query: Query,
     embedder: Embedder | None,
     cache: BlockCache,
     settings: Settings,
     now: datetime,
 ) -> Hits:
+    """`views` are the namespace asked and, behind it, `global`."""
     watch = _Stopwatch()
-    shelves = Shelves(
-        [read_shelf(view, namespace, space, cache, settings.index.max_chars) for space in _spaces(query.kind)]
-    )
-    asked = read_question(query.text, now)
+    asked = read_question(query.text[: settings.recall.question_chars], now)
+    if asked.recency is Recency.ALONE and query.kind in (None, Kind.TURN):
+        return _lately(views[0][1], query, asked, watch)
+    shelves = _read_shelves(views, query, cache, settings)
     speaker = named_speaker(shelves.parts[0], query.text, settings.recall)
-    question = read(query.text, speaker, embedder, settings.recall)
-    watch.stage("question", len(question.terms), "meaning is silent" if question.vector is None else "")
-    words = score_words(shelves, question.terms, settings.recall)
-    watch.stage("words", int(np.count_nonzero(words)), " ".join(question.terms[:12]))
-    meaning = None
-    if question.vector is not None and embedder is not None:
-        meaning = scan_shelves(shelves, embedder.profile.fingerprint, question.vector, cache)
-        watch.stage("meaning", int(np.count_nonzero(meaning.heard)))
-    raw = answering(shelves, words, meaning, settings.recall)
-    windows = () if asked.ahead else asked.windows
-    fused = raw + preferences(shelves, wanted_marks(query.text), asks_for_replies(query.text), windows, settings.recall)
-    if speaker is not None:
-        fused[speaker.turns] += np.float32(settings.recall.speaker_preference)
-    fused = with_context(shelves, fused, settings.recall)
-    allowed = shelves.joined([_allowed(shelf.view, shelf.pool, query) for shelf in shelves.parts])
-    best = _top(np.where(allowed, fused, -np.inf), max(settings.recall.rescore, 4 * query.limit))
-    best = best[allowed[best]]
-    cosines = _cosines(shelves, best, embedder, question.vector)
-    best = best[_above_floor(words[best], cosines[best], _relevant(embedder, meaning))]
-    if query.as_of is None:
-        _lower_replaced(view.replaced_turns(), best, fused)
-    ranking = _Ranking(best, fused[best], raw[best], shelves.column("at")[best]).best()
-    watch.stage("fused", len(best), "candidates above the floor")
-    hits = _read_hits(shelves, ranking, words, cosines, question.terms, query.limit)
-    watch.stage("read", len(hits))
-    return Hits(hits, watch.receipt(_reason(question.terms, hits, question.vector is not None), question.degraded))
+    legs = Legs(shelves, embedder, cache, settings.recall, speaker)
+    watch.stage("shelves", shelves.count, "turns and records that may be found")
+    answer = legs.ask(query.text, watch.stage)
+    windows = _windows(legs, asked, now)
+    note = ""
+    if settings.recall.ranker == "seed":
+        raw = fused = seed_scores(shelves, answer.meaning, query.session is not None, now, settings.recall)
+    else:
+        answering, note = _with_sides(legs, answer, asked)
+        trusted = trust(shelves, asks_for_replies(query.text), settings.recall)
+        wanted = wishes(shelves, wanted_marks(query.text), windows, settings.recall)
+        spoken = None if speaker is None else speaker.turns
+        fused = with_context(shelves, answering + trusted + wanted, spoken, settings.recall)
+        raw = fused - trusted
+    watch.stage("weighed", len(windows), note or "times that the question names")
+    best = _candidates(shelves, fused, query, settings.recall.rescore)
+    cosines = legs.cosines(answer.question, best.tolist())
+    best = best[above_floor(legs, answer, best, cosines)]
+    watch.stage("floor", len(best), "candidates above the floor")
+    order = _in_order(best, fused, shelves.column("at"))
+    found = Found(query.limit, answer.question.terms)
+    _read(found, shelves, order, query, settings.recall.compared, _Tables(fused, raw, answer.words.scores, cosines))
+    watch.stage("read", len(found.hits))
+    return Hits(found.hits, watch.receipt(_reason(answer, found.hits), answer.question.degraded))
 
 
-def _cosines(
-    shelves: Shelves, best: NDArray[np.int64], embedder: Embedder | None, question: NDArray[np.float32] | None
-) -> NDArray[np.float32]:
-    """The candidates' cosines with the question in full precision, by position; 0 for the rest."""
-    cosines = np.zeros(sum(shelf.pool.size for shelf in shelves.parts), np.float32)
-    if embedder is None or question is None:
-        return cosines
-    for shelf, start, nums in zip(shelves.parts, shelves.starts, shelves.numbers(best.tolist()), strict=True):
-        space = Space.RECORD if shelf.space is Space.RECORD else Space.TOLD
-        for num, cosine in exact(shelf.view, space, embedder.profile.fingerprint, question, nums).items():
-            cosines[start + num] = cosine
-    return cosines
+# --- what is looked through
 
 
-def _spaces(kind: Kind | None) -> list[Space]:
-    if kind is None:
-        return [Space.TURN, Space.RECORD]
-    return [Space.TURN] if kind is Kind.TURN else [Space.RECORD]
+def _read_shelves(
+    views: Sequence[tuple[str, Snapshot]], query: Query, cache: BlockCache, settings: Settings
+) -> Shelves:
+    if query.kind is None:
+        spaces = [Space.TURN, Space.RECORD]
+    else:
+        spaces = [Space.TURN] if query.kind is Kind.TURN else [Space.RECORD]
+    shelves = [
+        read_shelf(view, namespace, space, cache, settings.index.max_chars, common=number > 0)
+        for number, (namespace, view) in enumerate(views)
+        for space in spaces
+    ]
+    return Shelves([shelves[0], *(shelf for shelf in shelves[1:] if shelf.pool.count)])
 
 
-def _allowed(view: Snapshot, pool: Pool, query: Query) -> NDArray[np.bool_]:
-    """Which documents the filters let through."""
+def _allowed(shelf: Shelf, query: Query) -> NDArray[np.bool_]:
+    """Which documents of a shelf the filters let through."""
+    view, pool = shelf.view, shelf.pool
     allowed = pool.exists.copy()
     hidden = view.hidden(pool.space)
     if hidden:
@@ -144,9 +137,10 @@ def _allowed(view: Snapshot, pool: Pool, query: Query) -> NDArray[np.bool_]:
         allowed &= pool.sort == kind_number(query.kind)
     if query.session is not None:
         number = view.session_number(query.session)
-        allowed &= (pool.session == (number or 0)) if pool.space is Space.TURN else np.bool_(False)
-        if number is None:
+        if number is None or pool.space is Space.RECORD or shelf.common:
             allowed[:] = False
+        else:
+            allowed &= pool.session == number
     if query.since is not None:
         allowed &= pool.at >= to_micros(query.since)
     if query.until is not None:
@@ -161,8 +155,65 @@ def _allowed(view: Snapshot, pool: Pool, query: Query) -> NDArray[np.bool_]:
     return allowed
 
 
-def _top(scores: NDArray[np.float32], count: int) -> NDArray[np.int64]:
-    """The positions of the best, in no order."""
+# --- what the question asks for besides its words
+
+
+def _with_sides(legs: Legs, answer: Answer, asked: Asked) -> tuple[Scores, str]:
+    """A comparison needs both events, a question of several parts each part: what answers one answers the whole."""
+    others = (asked.sides or asked.parts)[:_MOST_ASKED]
+    if not others:
+        return answer.raw, ""
+    best: Scores = np.maximum.reduce([legs.ask(text).raw for text in others])
+    if asked.sides:  # the question as a whole counts as much as its better side
+        return ((answer.raw + best) / np.float32(np.sqrt(2.0))).astype(np.float32), "both sides of a comparison asked"
+    return np.maximum(answer.raw, best), "each part asked on its own"
+
+
+def _windows(legs: Legs, asked: Asked, now: datetime) -> list[Window]:
+    """The times that are asked for; an event that one is told by ("before the move") is looked up first."""
+    if asked.ahead:  # what is planned was said before its time
+        return []
+    windows = list(asked.windows)
+    for anchor in asked.anchors[:_MOST_ASKED]:
+        event = legs.ask(anchor.words)
+        if not len(event.raw):
+            continue
+        at = int(event.raw.argmax())
+        best = np.array([at])
+        if above_floor(legs, event, best, legs.cosines(event.question, [at]))[0]:
+            (noun,) = read_nouns(legs.shelves, [at]).values()
+            windows.append(anchor.window(noun.at, now))
+    return windows
+
+
+def _lately(view: Snapshot, query: Query, asked: Asked, watch: _Stopwatch) -> Hits:
+    """A question for the recent as such has no topic to look for: the newest turns answer it (RECALL-7)."""
+    since, until = query.since, query.until
+    if asked.windows:
+        since = max([one for one in (since, min(window.start for window in asked.windows)) if one is not None])
+        until = min([one for one in (until, max(window.end for window in asked.windows)) if one is not None])
+    if query.as_of is not None:
+        until = query.as_of if until is None else min(until, query.as_of)
+    turns = recent_turns(view, query.limit, since, until, query.session)
+    found = Found(query.limit, ())
+    for turn in turns:
+        found.add(turn, {"score": 0.0, "raw": 0.0, "lexical": 0.0, "semantic": 0.0}, None)
+    watch.stage("recent", len(turns), ", ".join(window.phrase for window in asked.windows))
+    return Hits(found.hits, watch.receipt("asked for the recent as such: the newest turns, newest first", None))
+
+
+# --- from scores to hits
+
+
+def _candidates(shelves: Shelves, fused: Scores, query: Query, rescored: int) -> NDArray[np.int64]:
+    """Positions worth a closer look, in no order."""
+    allowed = shelves.joined([_allowed(shelf, query) for shelf in shelves.parts])
+    best = _top(np.where(allowed, fused, -np.inf), max(rescored, 4 * query.limit))
+    kept: NDArray[np.int64] = best[allowed[best]]
+    return kept
+
+
+def _top(scores: Scores, count: int) -> NDArray[np.int64]:
     if len(scores) <= count:
         return np.arange(len(scores))
     if len(scores) > 64 * count:  # a sample says where the best begin, and only those are sorted out
@@ -173,115 +224,60 @@ def _top(scores: NDArray[np.float32], count: int) -> NDArray[np.int64]:
     return np.argpartition(scores, -count)[-count:]
 
 
-def _relevant(embedder: Embedder | None, meaning: Meant | None) -> float:
-    """The cosine that is more than chance: among many turns one lies near any question by accident."""
-    if embedder is None or meaning is None:
-        return 1.0
-    thresholds = embedder.profile.thresholds
-    crowd = min(1.0, math.log1p(np.count_nonzero(meaning.heard) / _FEW) / math.log1p(_CROWD / _FEW))
-    return thresholds.related + crowd * (thresholds.relevant - thresholds.related)
-
-
-def _above_floor(words: NDArray[np.float32], cosines: NDArray[np.float32], relevant: float) -> NDArray[np.bool_]:
-    """A hit shares a word with the question, or is nearer to it than chance."""
-    floor: NDArray[np.bool_] = (words > 0) | (cosines >= relevant) | True
-    return floor
+def _in_order(best: NDArray[np.int64], fused: Scores, at: NDArray[np.int64]) -> list[int]:
+    """Best first; of equals the one said later, then the later line of the log."""
+    order = best[np.lexsort((-best, -at[best], -fused[best]))]
+    return [int(position) for position in order]
 
 
 @dataclass(frozen=True)
-class _Ranking:
-    """Candidates with the score that ranks them, their score before preferences, and when they were said."""
+class _Tables:
+    fused: Scores
+    raw: Scores
+    words: Scores
+    cosines: dict[int, float]
 
-    places: NDArray[np.int64]
-    fused: NDArray[np.float32]
-    raw: NDArray[np.float32]
-    times: NDArray[np.int64]
-
-    def best(self) -> list[tuple[int, float, float]]:
-        """(position, fused, raw), best first; of equals the one said later, then the later line of the log."""
-        order = np.lexsort((-self.places, -self.times, -self.fused))
-        return [(int(self.places[i]), float(self.fused[i]), float(self.raw[i])) for i in order]
-
-
-def _lower_replaced(replaced: Sequence[tuple[int, int]], best: NDArray[np.int64], fused: NDArray[np.float32]) -> None:
-    """A turn whose statement was replaced ranks below the turn that replaced it, when both match (RECALL-10)."""
-    if not replaced:
-        return
-    matched = {int(at) for at in best}
-    for old, new in replaced:  # turns come first in the joined columns, so a turn's place in the log is its position
-        if old in matched and new in matched and fused[old] >= fused[new]:
-            fused[old] = fused[new] - np.float32(_BELOW)
+    def at(self, position: int) -> dict[str, float]:
+        return {
+            "score": float(self.fused[position]),
+            "raw": float(self.raw[position]),
+            "lexical": float(self.words[position]),
+            "semantic": self.cosines.get(position, 0.0),
+        }
 
 
-def _read_hits(
-    shelves: Shelves,
-    ranking: Sequence[tuple[int, float, float]],
-    words: NDArray[np.float32],
-    cosines: NDArray[np.float32],
-    asked: Sequence[str],
-    limit: int,
-) -> list[Hit]:
-    """The best that say something new: a record and the turn it came from are one hit, the better of the two."""
-    hits: list[Hit] = []
-    told: set[str] = set()
-    for start in range(0, len(ranking), 2 * limit):
-        part = ranking[start : start + 2 * limit]
-        found = _read_nouns(shelves, [at for at, _, _ in part])
-        for at, fused, raw in part:
-            turn_ids = _turn_ids(found[at])
-            if turn_ids and told.issuperset(turn_ids):
-                continue
-            told.update(turn_ids)
-            hits.append(_hit(found[at], fused, raw, float(words[at]), float(cosines[at]), asked))
-            if len(hits) == limit:
-                return hits
-    return hits
+def _read(found: Found, shelves: Shelves, order: list[int], query: Query, compared: int, tables: _Tables) -> None:
+    """Read the hits; the first few beside each other, so that none is served before what replaced it."""
+    first = read_nouns(shelves, order[:compared])
+    outdated: dict[int, int] = {}
+    if query.as_of is None and len(first) > 1:
+        links = _links(shelves, order)
+        told_by = {at: provenance_of(noun) for at, noun in first.items()}
+        head = [at for at in order[:compared] if at in first]
+        ranked, outdated = current_first(
+            head, first, links, told_by, tables.words, tables.cosines, named_terms(query.text)
+        )
+        order = ranked + order[compared:]
+    rest = order
+    while rest and not found.full:
+        part, rest = rest[: 2 * query.limit], rest[2 * query.limit :]
+        nouns = {**first, **read_nouns(shelves, [at for at in part if at not in first])}
+        for at in part:
+            newer = first.get(outdated.get(at, -1))
+            found.add(nouns[at], tables.at(at), None if newer is None else newer.id)
 
 
-def _read_nouns(shelves: Shelves, places: Sequence[int]) -> dict[int, Turn | Record]:
-    found: dict[int, Turn | Record] = {}
-    for shelf, start, nums in zip(shelves.parts, shelves.starts, shelves.numbers(places), strict=True):
-        read = shelf.view.turns(nums) if shelf.space is Space.TURN else shelf.view.records(nums)
-        found.update({start + num: noun for num, noun in read.items()})
-    return found
+def _links(shelves: Shelves, order: Sequence[int]) -> list[tuple[int, int]]:
+    """(older, newer) by admission's links, as positions; the turns of the namespace are the first shelf."""
+    turns = shelves.parts[0]
+    if turns.space is not Space.TURN:
+        return []
+    own = [at for at in order if at < turns.pool.size]
+    return turns.view.successors(own) if own else []
 
 
-def _turn_ids(noun: Turn | Record) -> tuple[str, ...]:
-    return noun.turn_ids if isinstance(noun, Record) else (noun.id,)
-
-
-def _hit(noun: Turn | Record, fused: float, raw: float, lexical: float, semantic: float, asked: Sequence[str]) -> Hit:
-    shared = set(terms(noun.text[:_SHOWN_CHARS])) if lexical > 0 else set()
-    record = noun if isinstance(noun, Record) else None
-    turn = noun if isinstance(noun, Turn) else None
-    return Hit(
-        id=noun.id,
-        kind=record.kind if record else Kind.TURN,
-        text=noun.text,
-        score=round(fused, 6),
-        raw=round(raw, 6),
-        at=noun.at,
-        session=turn.session if turn else None,
-        turn_ids=_turn_ids(noun),
-        provenance=_provenance(noun),
-        confidence=record.confidence if record else 1.0,
-        role=turn.role if turn else None,
-        words=tuple(term for term in asked if term in shared),
-        lexical=round(lexical, 6),
-        semantic=round(semantic, 6),
-    )
-
-
-def _provenance(noun: Turn | Record) -> Provenance:
-    if isinstance(noun, Record):
-        return noun.provenance
-    if noun.origin is Origin.USER_PASTED:  # the user's paste, not the user's words
-        return Provenance.TOOL_DERIVED
-    return _PROVENANCE_OF_ROLE[noun.role]
-
-
-def _reason(asked: Sequence[str], hits: Sequence[Hit], meaning: bool) -> str:
-    if not asked and not meaning:
+def _reason(answer: Answer, hits: Sequence[Hit]) -> str:
+    if not answer.question.terms and answer.meaning is None:
         return "the question holds no word to look for"
-    legs = "words and meaning" if meaning else "words"
+    legs = "words and meaning" if answer.meaning is not None else "words"
     return f"looked by {legs}; {len(hits)} found" if hits else f"looked by {legs}; nothing is close enough"

@@ -43,7 +43,6 @@ class Meant:
 
     told: Scores
     window: Scores
-    passage: Scores
     heard: NDArray[np.bool_]
     """Where there is a vector at all."""
 
@@ -54,7 +53,6 @@ def scan_shelves(shelves: Shelves, fingerprint: str, question: Scores, cache: Bl
     return Meant(
         shelves.joined([one.told for one in scanned]),
         shelves.joined([one.window for one in scanned]),
-        shelves.joined([one.passage for one in scanned]),
         shelves.joined([one.heard for one in scanned]),
     )
 
@@ -66,14 +64,10 @@ def _scan_shelf(shelf: Shelf, fingerprint: str, aimed: Scores, cache: BlockCache
     size = shelf.pool.size
     if shelf.space is Space.RECORD:
         told, heard = products(Space.RECORD, size)
-        return Meant(told, told, told, heard)
+        return Meant(told, told, heard)
     told, heard = products(Space.TOLD, size)
     window, _ = products(Space.WINDOW, size)
-    passage = told
-    if shelf.passages is not None and shelf.passages.count:
-        parts, _ = products(Space.PASSAGE, shelf.passages.size)
-        passage = shelf.best_passages(parts, told)
-    return Meant(told, window, passage, heard)
+    return Meant(told, window, heard)
 
 
 def _usual(shelf: Shelf, fingerprint: str, cache: BlockCache, dims: int) -> Scores:

@@ -39,11 +39,9 @@ class Shelf:
         best = whole.copy()
         if self.passages is None or not self.passages.count:
             return best
-        there = np.flatnonzero(self.passages.exists)
-        owners = self.passages.index[there].astype(np.int64)
-        starts = np.flatnonzero(np.append(True, owners[1:] != owners[:-1]))  # a turn's passages stand side by side
-        known = owners[starts] < len(best)
-        best[owners[starts][known]] = np.maximum.reduceat(scores[there], starts)[known]
+        cuts = self.passages.cuts
+        known = cuts.owners < len(best)
+        best[cuts.owners[known]] = np.maximum.reduceat(scores[cuts.there], cuts.starts)[known]
         return best
 
 
@@ -73,6 +71,18 @@ class Shelves:
         return self.joined(
             [getattr(shelf.pool, name) + start for shelf, start in zip(self.parts, self.starts, strict=True)]
         )
+
+    def owners(self) -> NDArray[np.int64]:
+        """The position of the turn that a document came from; its own for a turn, and for a record of no turn."""
+        owners = np.arange(sum(shelf.pool.size for shelf in self.parts))
+        turns = self.parts[0]
+        for shelf, start in zip(self.parts, self.starts, strict=True):
+            if shelf.space is Space.RECORD and turns.space is Space.TURN and not shelf.common:
+                born = shelf.pool.index.astype(np.int64)
+                known = born < turns.pool.size
+                known[known] = turns.pool.exists[born[known]]
+                owners[start + np.flatnonzero(known)] = born[known]
+        return owners
 
     def numbers(self, positions: Sequence[int]) -> list[list[int]]:
         """Which documents of each shelf these positions are."""

@@ -16,7 +16,7 @@ from enum import IntEnum
 from typing import Protocol
 
 from holdfast.log.align import Place
-from holdfast.model import Action, Decision, Kind, Metadata, NewTurn, Record, Turn
+from holdfast.model import Action, Decision, Kind, Metadata, NewTurn, Provenance, Record, Turn
 
 __all__ = [
     "ADMIT_STAGE",
@@ -60,6 +60,8 @@ class Space(IntEnum):
     """What a turn tells, its statements before its questions and thanks: a vector under the turn's number."""
     WINDOW = 4
     """A turn together with those before it: a vector under the turn's number."""
+    CLAIM = 5
+    """What admission read out of a turn (derive/claims.py): vectors that no search looks at, kept for a rebuild."""
 
     @property
     def reading(self) -> bool:
@@ -82,6 +84,9 @@ class Document:
     speaker: str = ""
     """Who said it, where the host names its speakers (metadata "speaker", or "name" as chat messages have it)."""
     space: Space = Space.TURN
+    provenance: Provenance | None = None
+    """Of a record, with its confidence."""
+    confidence: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -240,8 +245,8 @@ class Snapshot(Protocol):
         """(number, microseconds from which it is no longer valid) of every record that was replaced."""
         ...
 
-    def replaced_turns(self) -> list[tuple[int, int]]:
-        """(turn, the turn that replaced what it said) for every record that was replaced."""
+    def successors(self, turns: Sequence[int]) -> list[tuple[int, int]]:
+        """(turn, the turn that replaced or revised what it said), for those of these turns that have one."""
         ...
 
     def standing(self, fingerprint: str) -> list[Standing]:

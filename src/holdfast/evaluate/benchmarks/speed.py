@@ -26,8 +26,8 @@ from holdfast.models.embedder import Embedder, Profile
 from holdfast.models.static import StaticEmbedder
 from holdfast.recall.cache import BlockCache
 from holdfast.recall.lexical import score_words
-from holdfast.recall.pool import Pool, read_pool
-from holdfast.recall.semantic import rescore, scan
+from holdfast.recall.semantic import exact, scan, scan_shelves
+from holdfast.recall.shelf import Shelves, read_shelf
 from holdfast.settings import Settings, load_settings
 from holdfast.store.open import open_store
 from holdfast.store.protocol import Snapshot, Space
@@ -54,6 +54,8 @@ _TOP = 10
 _RESIDENT_QUESTIONS = 20
 _STARTS = 7
 _COLD_STARTS = 5
+_READING = Space.TOLD
+"""The reading of a turn whose scan is held against its floor; a search scans as many codes again for windows."""
 
 
 class _Remembering:
@@ -256,8 +258,21 @@ def _recall(
 
 def _figures(places: Sequence[_Place]) -> dict[str, object]:
     figures: dict[str, object] = {}
-    for name in ("search", "search_with_embedding", "vector", "read_floor", "lexical", "pool", "recent", "thread"):
+    for name in (
+        "search",
+        "search_with_embedding",
+        "vector",
+        "read_floor",
+        "lexical",
+        "meaning",
+        "pool",
+        "recent",
+        "thread",
+    ):
         figures[f"{name}_ms"] = {place.name: percentiles(place.times[name]) for place in places}
+    figures["stages_ms"] = {
+        place.name: {stage: percentiles(times) for stage, times in place.stages.items()} for place in places
+    }
     figures["vector_over_floor"] = {place.name: place.over_floor() for place in places}
     shares = {place.name: round(place.recall(), 4) for place in places}
     figures["recall_vs_exact"] = shares[places[-1].name]
@@ -273,6 +288,7 @@ class _Place:
     ) -> None:
         self.name = str(size)
         self.times: Times = {}
+        self.stages: Times = {}
         self._found: list[tuple[NDArray[np.float32], list[int]]] = []
         self._embedder = embedder
         self._fingerprint = embedder.profile.fingerprint
@@ -286,7 +302,7 @@ class _Place:
         self._store = open_store(store, self._settings.store)
         self._cache = BlockCache(self._settings.store.cache_mb * 1_000_000)
         with self._store.snapshot(self.name) as view:
-            stored = view.vectors_between(Space.TURN, self._fingerprint, 0, view.end())
+            stored = view.vectors_between(_READING, self._fingerprint, 0, view.end())
         self._vectors = np.frombuffer(b"".join(data for _, data in stored), "<f4").reshape(len(stored), -1)
         self._nums = np.array([num for num, _ in stored], np.int64)
         self._codes = np.rint(self._vectors * 127).astype(np.int8)  # as many bytes as the index has codes
@@ -295,34 +311,39 @@ class _Place:
         """`question` has its vector already; `other` is embedded as part of the search."""
         times, memory = self.times, self._memory
         _timed(times, "search", lambda: memory.search(question))
-        _timed(times, "search_with_embedding", lambda: memory.search(other))
+        hits = _timed(times, "search_with_embedding", lambda: memory.search(other))
+        for stage in hits.receipt.stages:
+            self.stages.setdefault(stage.name, []).append(stage.ms)
         _timed(times, "recent", lambda: memory.recent(limit=20))
         session = self._sessions[len(times["recent"]) % len(self._sessions)]
         _timed(times, "thread", lambda: memory.thread(session))
         vector = self._embedder.embed([question])[0]
         with self._store.snapshot(self.name) as view:
-            pool = _timed(times, "pool", lambda: self._pool(view))
+            shelves = _timed(times, "pool", lambda: self._shelves(view))
             terms = query_terms(question, self._settings.recall.question_terms)
-            _timed(times, "lexical", lambda: score_words(view, [pool], terms, self._settings.recall))
-            found = _timed(times, "vector", lambda: self._nearest(view, pool, vector))
+            _timed(times, "lexical", lambda: score_words(shelves, terms, self._settings.recall))
+            _timed(times, "meaning", lambda: scan_shelves(shelves, self._fingerprint, vector, self._cache))
+            found = _timed(times, "vector", lambda: self._nearest(view, shelves.parts[0].pool.size, vector))
         # The fastest full read that numpy has for bytes: max over int8 (1.9 ms for 25.6 MB; a sum over int64 2.8).
         _timed(times, "read_floor", lambda: self._codes.max())
         self._found.append((vector, found))
 
     def start_anew(self) -> None:
         self.times.clear()
+        self.stages.clear()
         self._found.clear()
 
-    def _pool(self, view: Snapshot) -> Pool:
-        return read_pool(view, self.name, Space.TURN, self._cache, self._settings.index.max_chars)
+    def _shelves(self, view: Snapshot) -> Shelves:
+        most = self._settings.index.max_chars
+        return Shelves([read_shelf(view, self.name, space, self._cache, most) for space in (Space.TURN, Space.RECORD)])
 
-    def _nearest(self, view: Snapshot, pool: Pool, vector: NDArray[np.float32]) -> list[int]:
-        """The semantic leg as search uses it: scan the codes, take the best, score them again in full precision."""
-        cosines, heard = scan(view, self.name, pool, self._fingerprint, vector, self._cache)
+    def _nearest(self, view: Snapshot, size: int, vector: NDArray[np.float32]) -> list[int]:
+        """One reading, as search makes it: scan the codes, take the best, score them again in full precision."""
+        cosines, heard = scan(view, self.name, _READING, size, self._fingerprint, vector, self._cache)
         count = min(self._settings.recall.rescore, len(cosines))
         best = np.argpartition(np.where(heard, cosines, -np.inf), -count)[-count:]
-        rescore(view, Space.TURN, self._fingerprint, vector, [int(num) for num in best], cosines)
-        return [int(num) for num in best[np.argsort(-cosines[best])][:_TOP]]
+        full = exact(view, _READING, self._fingerprint, vector, best.tolist())
+        return sorted(full, key=lambda num: -full[num])[:_TOP]
 
     def recall(self) -> float:
         """Which share of the exact nearest, computed over every stored vector, the semantic leg found."""

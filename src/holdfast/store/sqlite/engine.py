@@ -145,16 +145,7 @@ class SqliteStore:
                 connection.execute(f"DELETE FROM {table} WHERE ns = ?", (ns,))
             connection.execute("DELETE FROM cursors WHERE ns = ? AND stage <> ?", (ns, PASSAGES_STAGE))
             replay_acts(connection, ns)
-            # A number may mean another record now; only what says the same as before keeps its vector.
-            after = _record_texts(connection, ns)
-            kept = {num for num, text in after.items() if before.get(num) == text}
-            for slot in range(SLOTS):
-                first = vector_place(ns, slot, Space.RECORD, 0)
-                stored = connection.execute(
-                    "SELECT pos FROM vectors WHERE pos BETWEEN ? AND ?", (first, first + NUMBER_MASK)
-                ).fetchall()
-                gone = [(pos,) for (pos,) in stored if isinstance(pos, int) and number_of(pos) not in kept]
-                connection.executemany("DELETE FROM vectors WHERE pos = ?", gone)
+            _carry_vectors(connection, ns, before, _record_texts(connection, ns))
 
     # --- the file itself
 
@@ -229,9 +220,27 @@ def _write_changes(connection: apsw.Connection, ns: int, changes: Changes) -> No
     )
 
 
-def _record_texts(connection: apsw.Connection, ns: int) -> dict[int, str]:
-    rows = connection.execute("SELECT pos, text FROM records WHERE ns = ?", (ns,)).fetchall()
-    return {number_of(pos): str(text) for pos, text in rows if isinstance(pos, int)}
+_Texts = dict[str, tuple[int, str]]
+"""Number and text of a namespace's records, by id."""
+
+
+def _record_texts(connection: apsw.Connection, ns: int) -> _Texts:
+    rows = connection.execute("SELECT id, pos, text FROM records WHERE ns = ?", (ns,)).fetchall()
+    return {str(name): (number_of(pos), str(text)) for name, pos, text in rows if isinstance(pos, int)}
+
+
+def _carry_vectors(connection: apsw.Connection, ns: int, before: _Texts, after: _Texts) -> None:
+    """A record that came back with its text keeps its vectors, under the number it has now; all others go."""
+    same = [(before[name][0], num) for name, (num, text) in after.items() if before.get(name, (0, ""))[1] == text]
+    for slot in range(SLOTS):
+        first = vector_place(ns, slot, Space.RECORD, 0)
+        kept = [
+            (first + num, data)
+            for old, num in same
+            for (data,) in connection.execute("SELECT data FROM vectors WHERE pos = ?", (first + old,))
+        ]
+        connection.execute("DELETE FROM vectors WHERE pos BETWEEN ? AND ?", (first, first + NUMBER_MASK))
+        connection.executemany("INSERT INTO vectors VALUES (?, ?)", kept)
 
 
 def _slot(connection: apsw.Connection, ns: int, fingerprint: str) -> int:

@@ -10,7 +10,7 @@ __all__ = ["NS_SHIFT", "NUMBER_MASK", "SLOTS", "number_of", "place", "vector_pla
 _NUM_BITS = 34
 _SPACE_BITS = 3
 # Records lay at 4 from the first, when there were fewer spaces.
-_SPACE_CODE = {Space.TURN: 0, Space.PASSAGE: 1, Space.TOLD: 2, Space.WINDOW: 3, Space.RECORD: 4}
+_SPACE_CODE = {Space.TURN: 0, Space.PASSAGE: 1, Space.TOLD: 2, Space.WINDOW: 3, Space.RECORD: 4, Space.CLAIM: 5}
 _SLOT_BITS = 4
 NS_SHIFT = _NUM_BITS + _SPACE_BITS + _SLOT_BITS
 NUMBER_MASK = (1 << _NUM_BITS) - 1

@@ -8,7 +8,7 @@ from holdfast.model import Record
 from holdfast.moments import to_micros
 from holdfast.store.codes import kind_number
 from holdfast.store.protocol import Merged, NewRecord, Retired, Space
-from holdfast.store.sqlite.keys import number_of, place, vector_place
+from holdfast.store.sqlite.keys import SLOTS, number_of, place, vector_place
 from holdfast.store.sqlite.rows import pack_metadata
 
 __all__ = ["insert_record", "next_number", "write_record"]
@@ -36,21 +36,24 @@ def write_record(connection: apsw.Connection, ns: int, change: NewRecord | Merge
 
 def _merge(connection: apsw.Connection, ns: int, change: Merged, slot: int) -> None:
     record = change.record
-    pos, born, text = connection.execute(
-        "SELECT pos, born, text FROM records WHERE ns = ? AND id = ?", (ns, record.id)
-    ).fetchone() or (0, 0, "")
+    pos, born, *known = connection.execute(
+        "SELECT pos, born, text, provenance, confidence FROM records WHERE ns = ? AND id = ?", (ns, record.id)
+    ).fetchone() or (0, 0)
+    assert isinstance(pos, int) and isinstance(born, int)
     num = number_of(pos)
-    if text == record.text:
+    if known == [record.text, record.provenance.value, record.confidence]:
         connection.execute(
-            "UPDATE records SET provenance = ?, confidence = ?, evidence_count = ?, metadata = ? WHERE pos = ?",
-            (record.provenance.value, record.confidence, record.evidence_count, pack_metadata(record.metadata), pos),
+            "UPDATE records SET evidence_count = ?, metadata = ? WHERE pos = ?",
+            (record.evidence_count, pack_metadata(record.metadata), pos),
         )
-    else:  # the indexes know a document by its number: another text is another document
+    else:  # the indexes know a document by its number: another text or trust is another document
         connection.execute("DELETE FROM records WHERE pos = ?", (pos,))
         connection.execute("INSERT OR IGNORE INTO gone VALUES (?, ?)", (ns, num))
         old, num = num, next_number(connection, ns, num)
         insert_record(connection, ns, num, record, born)
         connection.execute("UPDATE sources SET record = ? WHERE ns = ? AND record = ?", (num, ns, old))
+        if change.vector is None:
+            _move_vectors(connection, ns, old, num)
         _keep_vector(connection, ns, num, change.vector, slot)
     _link(connection, ns, num, change.sources)
 
@@ -87,3 +90,14 @@ def _keep_vector(connection: apsw.Connection, ns: int, num: int, vector: bytes |
         connection.execute(
             "INSERT OR REPLACE INTO vectors VALUES (?, ?)", (vector_place(ns, slot, Space.RECORD, num), vector)
         )
+
+
+def _move_vectors(connection: apsw.Connection, ns: int, old: int, num: int) -> None:
+    """The same text keeps its vectors, of every model, under its new number."""
+    connection.executemany(
+        "UPDATE vectors SET pos = ? WHERE pos = ?",
+        [
+            (vector_place(ns, slot, Space.RECORD, num), vector_place(ns, slot, Space.RECORD, old))
+            for slot in range(SLOTS)
+        ],
+    )

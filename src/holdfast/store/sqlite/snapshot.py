@@ -9,7 +9,7 @@ from typing import Any
 import apsw
 
 from holdfast.log.align import Place
-from holdfast.model import Action, Decision, Entry, Kind, Metadata, Record, Turn
+from holdfast.model import Action, Decision, Entry, Kind, Metadata, Provenance, Record, Turn
 from holdfast.moments import from_micros, to_micros
 from holdfast.store.codes import ROLES, kind_number
 from holdfast.store.protocol import BlockRef, Counts, Document, Space, Standing
@@ -73,15 +73,25 @@ class SqliteSnapshot:
         span = (place(self.ns, after), place(self.ns + 1, 0) - 1, limit)
         if space is Space.PASSAGE:
             return self._passages(span)
-        if space is not Space.RECORD:
-            sql = """SELECT pos, text, at, session, idx, role, metadata FROM log
-                     WHERE pos > ? AND pos <= ? AND entry = 'turn' ORDER BY pos LIMIT ?"""
-        else:
-            sql = "SELECT pos, text, at, 0, born, kind, '' FROM records WHERE pos > ? AND pos <= ? ORDER BY pos LIMIT ?"
+        if space is Space.RECORD:
+            return self._record_documents(span)
+        sql = """SELECT pos, text, at, session, idx, role, metadata FROM log
+                 WHERE pos > ? AND pos <= ? AND entry = 'turn' ORDER BY pos LIMIT ?"""
         return [
             Document(number_of(pos), text, at, session, index, sort, _speaker(metadata), space)
             for pos, text, at, session, index, sort, metadata in self._rows(sql, span)
         ]
+
+    def _record_documents(self, span: tuple[int, int, int]) -> list[Document]:
+        sql = """SELECT pos, text, at, born, kind, provenance, confidence FROM records
+                 WHERE pos > ? AND pos <= ? ORDER BY pos LIMIT ?"""
+        return [
+            Document(
+                number_of(pos), text, at, 0, born, kind, space=Space.RECORD, provenance=Provenance(provenance),
+                confidence=confidence,
+            )
+            for pos, text, at, born, kind, provenance, confidence in self._rows(sql, span)
+        ]  # fmt: skip
 
     def _passages(self, span: tuple[int, int, int]) -> list[Document]:
         sql = "SELECT pos, turn, start, stop FROM passages WHERE pos > ? AND pos <= ? ORDER BY pos LIMIT ?"
@@ -306,16 +316,32 @@ class SqliteSnapshot:
         rows = self._rows("SELECT pos, valid_to FROM records WHERE ns = ? AND superseded_by IS NOT NULL", (self.ns,))
         return [(number_of(pos), valid_to) for pos, valid_to in rows]
 
-    def replaced_turns(self) -> list[tuple[int, int]]:
+    def successors(self, turns: Sequence[int]) -> list[tuple[int, int]]:
+        marks = ",".join("?" * len(turns))
         rows = self._rows(
-            f"""SELECT old.turn, max(new.turn) FROM records AS gone
-               JOIN sources AS old ON old.ns = gone.ns AND old.record = gone.pos & {NUMBER_MASK}
-               JOIN records AS live ON live.ns = gone.ns AND live.id = gone.superseded_by
-               JOIN sources AS new ON new.ns = live.ns AND new.record = live.pos & {NUMBER_MASK}
-               WHERE gone.ns = ? AND gone.superseded_by IS NOT NULL GROUP BY old.turn""",
-            (self.ns,),
+            f"""SELECT sources.turn, records.id, records.superseded_by, records.metadata FROM sources
+                JOIN records ON records.pos = (sources.ns << {NS_SHIFT}) | sources.record
+                WHERE sources.ns = ? AND sources.turn IN ({marks})
+                AND (records.superseded_by IS NOT NULL OR records.metadata LIKE '%"revises"%')""",
+            (self.ns, *turns),
         )
-        return [(old, new) for old, new in rows]
+        found: list[tuple[int, int]] = []
+        for turn, _, superseded_by, metadata in list(rows):
+            if superseded_by is not None:
+                found += [(turn, later) for later in self._turns_of(superseded_by)]
+            revised = unpack_metadata(metadata).get("revises") if metadata else None
+            for older in revised if isinstance(revised, list) else ():
+                found += [(earlier, turn) for earlier in self._turns_of(str(older))]
+        return [(older, newer) for older, newer in found if older < newer]
+
+    def _turns_of(self, record_id: str) -> list[int]:
+        rows = self._rows(
+            f"""SELECT sources.turn FROM records
+                JOIN sources ON sources.ns = records.ns AND sources.record = records.pos & {NUMBER_MASK}
+                WHERE records.ns = ? AND records.id = ?""",
+            (self.ns, record_id),
+        )
+        return [turn for (turn,) in rows]
 
     def standing(self, fingerprint: str) -> list[Standing]:
         slot = self._slot(fingerprint)

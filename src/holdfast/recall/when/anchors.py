@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 
-from holdfast.recall.asked import Anchor, Relation
-from holdfast.recall.when_reading import NUMBER, count_of
+from holdfast.recall.when.asked import Anchor, Relation
+from holdfast.recall.when.reading import NUMBER, count_of
 from holdfast.words import FUNCTION_WORDS
 
 __all__ = ["AUXILIARY", "read_anchors"]

@@ -10,8 +10,8 @@ from datetime import timedelta
 from dateutil.relativedelta import relativedelta
 
 from holdfast.days import day_of, midnight, week_of
-from holdfast.recall.when_reading import NUMBER, Reading, count_of, told
-from holdfast.recall.when_relative import UNIT, WEEKDAY, back
+from holdfast.recall.when.reading import NUMBER, Reading, count_of, told
+from holdfast.recall.when.relative import UNIT, WEEKDAY, back
 from holdfast.spans import DAY_NUMBER
 
 __all__ = ["SHAPES", "Shape"]

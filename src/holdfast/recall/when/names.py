@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from holdfast.days import FEASTS, Stretch, day_of, feast_of, month_of, quarter_of, season_of, year_of
-from holdfast.recall.when_reading import NUMBER, Asking, Reader, Reading, count_of, told
+from holdfast.recall.when.reading import NUMBER, Asking, Reader, Reading, count_of, told
 from holdfast.spans import MONTH, MONTH_NUMBER
 
 __all__ = ["NAMED"]

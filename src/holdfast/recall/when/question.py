@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 
-from holdfast.recall.asked import BEGINNING, END, Anchor, Asked, Recency, Relation, Window
-from holdfast.recall.when_anchors import read_anchors
-from holdfast.recall.when_parts import read_parts
-from holdfast.recall.when_reading import Asking, Reading
-from holdfast.recall.when_relative import WEEKDAY
-from holdfast.recall.when_sides import read_sides
-from holdfast.recall.when_wants import asks_when, looks_ahead, read_order, read_recency, wants_several
-from holdfast.recall.when_windows import opened, read_windows
+from holdfast.recall.when.anchors import read_anchors
+from holdfast.recall.when.asked import BEGINNING, END, Anchor, Asked, Recency, Relation, Window
+from holdfast.recall.when.parts import read_parts
+from holdfast.recall.when.reading import Asking, Reading
+from holdfast.recall.when.relative import WEEKDAY
+from holdfast.recall.when.sides import read_sides
+from holdfast.recall.when.wants import asks_when, looks_ahead, read_order, read_recency, wants_several
+from holdfast.recall.when.windows import opened, read_windows
 from holdfast.spans import MONTH
 
 __all__ = ["read_question"]

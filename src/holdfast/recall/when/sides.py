@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from holdfast.recall.when_anchors import AUXILIARY
+from holdfast.recall.when.anchors import AUXILIARY
 from holdfast.words import FUNCTION_WORDS
 
 __all__ = ["read_sides"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from holdfast.recall.asked import Order, Recency
+from holdfast.recall.when.asked import Order, Recency
 from holdfast.words import FUNCTION_WORDS
 
 __all__ = ["EMPTY_OF_TOPIC", "asks_when", "looks_ahead", "read_order", "read_recency", "wants_several"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from holdfast.recall.when_anchors import AUXILIARY
+from holdfast.recall.when.anchors import AUXILIARY
 
 __all__ = ["read_parts"]
 

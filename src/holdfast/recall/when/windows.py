@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from holdfast.days import Stretch, day_of, year_of
-from holdfast.recall.asked import BEGINNING, END, Relation, Window
-from holdfast.recall.when_names import NAMED
-from holdfast.recall.when_reading import Asking, Reading
-from holdfast.recall.when_relative import RELATIVE
-from holdfast.recall.when_shapes import SHAPES, Shape
+from holdfast.recall.when.asked import BEGINNING, END, Relation, Window
+from holdfast.recall.when.names import NAMED
+from holdfast.recall.when.reading import Asking, Reading
+from holdfast.recall.when.relative import RELATIVE
+from holdfast.recall.when.shapes import SHAPES, Shape
 
 __all__ = ["opened", "read_windows"]
 

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from dateutil.relativedelta import relativedelta
 
 from holdfast.days import Stretch, day_of, midnight, month_of, quarter_of, week_of, year_of
-from holdfast.recall.when_reading import NUMBER, Asking, Reader, Reading, count_of, told
+from holdfast.recall.when.reading import NUMBER, Asking, Reader, Reading, count_of, told
 from holdfast.spans import COUNT, DAY_NUMBER, MONTH
 
 __all__ = ["RELATIVE", "UNIT", "WEEKDAY", "back"]

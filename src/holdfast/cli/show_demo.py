@@ -1,0 +1,94 @@
+"""The demo for a person's eyes: what was made of the month, what changed in it, and how questions are answered."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.text import Text
+
+from holdfast.cli import show
+from holdfast.cli.show_insight import show_history, show_stats
+from holdfast.model import Kind
+
+if TYPE_CHECKING:
+    from holdfast.answers import Asked, DemoAnswer
+    from holdfast.memory import Memory
+
+__all__ = ["tell", "what_next"]
+
+_FACTS = 4
+_NEWEST = 2
+
+
+def tell(memory: Memory, demo: DemoAnswer, notes: Mapping[str, str], rest: tuple[Asked, ...], depth: int) -> None:
+    out = show.console()
+    out.print("One person's month with an assistant: work, a move, a family, four languages.\n")
+    show.show_ingest(demo.ingest)
+    _tell_records(out, demo)
+    for one in demo.asked:
+        _head(out, one.question, notes[one.question])
+        for rank, hit in enumerate(one.hits, 1):
+            show.print_hit(out, rank, hit, with_id=False)
+        _verdict(out, one, depth)
+    _head(out, "What did we talk about last?", f"recent(limit={_NEWEST}, kind='exchange'): by time, not by likeness")
+    show.show_recent(memory.recent(limit=_NEWEST, kind="exchange"), full=False)
+    best = next((one for one in demo.asked if one.found_at == 1 and one.hits[0].kind is not Kind.TURN), None)
+    if best is not None:
+        _head(out, f"How does it know the answer to “{best.question}”", "why(id): what was decided about its turn")
+        show.show_why(memory.why(best.hits[0].turn_ids[0]))
+    _score(out, demo.asked, rest, depth)
+
+
+def _tell_records(out: Console, demo: DemoAnswer) -> None:
+    turns, made = demo.stats.total.turns, demo.stats.total.added + demo.stats.total.superseded
+    _head(out, "What was made of it?", "recent(kind='record'): what she said of herself, in her own words")
+    show.show_recent(demo.kept[:_FACTS], full=False)
+    out.print(f"… {made:,} records of {turns:,} turns; what they leave out is found as the turn it was.")
+    _head(out, "What changed?", "history(id): what was replaced is retired with its reason, never deleted")
+    show_history(demo.changed)
+    _head(out, "What did the gates do?", "stats(): counted by day; here the whole month")
+    show_stats(demo.stats, by_day=False)
+
+
+def _head(out: Console, title: str, note: str) -> None:
+    out.print(f"\n{title}", style="bold yellow")
+    out.print(note, style="dim")
+
+
+def _verdict(out: Console, one: Asked, depth: int) -> None:
+    if one.found_at is None:
+        show.print_indented(out, Text(f"not among the first {depth}: {one.answer}", style="red"), first="  ✗ ")
+    else:
+        show.print_indented(out, Text(f"hit {one.found_at}: {one.answer}", style="green"), first="  ✓ ")
+
+
+def _score(out: Console, asked: tuple[Asked, ...], rest: tuple[Asked, ...], depth: int) -> None:
+    """A score on questions picked for their answers says nothing of the others, so theirs is told too."""
+    found = sum(one.found_at is not None for one in asked)
+    times = sorted(one.ms for one in asked)
+    median = times[len(times) // 2] if times else 0.0
+    out.print(f"\n{found} of {len(asked)} answers among the first {depth} hits; median search {median:.1f} ms.")
+    others = sum(one.found_at is not None for one in rest)
+    out.print(
+        f"These {len(asked)} were picked because search finds them; of the other {len(rest)} sample questions it "
+        f"finds {others}."
+    )
+
+
+def what_next(store: str | None, namespace: str) -> None:
+    out = show.console()
+    kept = shlex.quote(store or "demo.db")
+    out.print("\nTry next", style="bold")
+    if store is None:
+        out.print(f"  holdfast demo --store {kept}          keep the sample, then ask it yourself:")
+    for line in (
+        f'holdfast search "how do I create a new migration?" --store {kept} -n {namespace} --explain',
+        f"holdfast stats --store {kept} -n {namespace}",
+        f"holdfast thread 2026-09-15-a --store {kept} -n {namespace}",
+        f"holdfast recent --since 2026-09-28 --store {kept} -n {namespace}",
+        "holdfast ingest your-chat.jsonl --store memory.db -n you",
+    ):
+        out.print(f"  {line}", soft_wrap=True)
