@@ -19,6 +19,7 @@ import pytest
 import holdfast.admit
 import holdfast.gate
 from holdfast.admit.sentences import MAX_SENTENCE, sentences
+from pace import slowness
 
 SIZE = 100_000
 MOST_S = 0.05
@@ -154,7 +155,7 @@ def test_every_pattern_of_the_gate_and_of_admission_is_linear() -> None:
             took = _seconds(pattern, text, size, begins)
             for _ in range(TRIES):
                 took = took if took <= most else min(took, _seconds(pattern, text, size, begins))
-            if took > most:
+            if took > most and took > most * slowness():
                 slow[name, text[:12]] = f"{took / share * 1000:.0f} ms for 100 kB"
     assert slow == {}
 
@@ -169,4 +170,4 @@ def test_a_text_is_split_into_sentences_in_linear_time(piece: str) -> None:
             started = time.process_time()
             sentences(text)
             took = min(took, time.process_time() - started)
-    assert took <= MOST_S
+    assert took <= MOST_S or took <= MOST_S * slowness()

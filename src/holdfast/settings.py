@@ -107,6 +107,8 @@ class RecallSettings:
     user_preference: float = 0.8
     """What the user said is preferred to an assistant's or a tool's words by this: the largest single gain on assistant
     chats (DESIGN: .8 to 1.2)."""
+    identifier_preference: float = 2.0
+    """A document that holds an identifier, path or error code of the question: it names one thing (RECALL-9)."""
     speaker_preference: float = 2.5
     """The turns of the one speaker whom the question names."""
     number_preference: float = 0.8
@@ -126,7 +128,7 @@ class RecallSettings:
     (docs/recall.md)."""
     outstanding: float = 1.0
     """… or, where there is such a hit, stands out by so many standard deviations: by its context, mostly."""
-    compared: int = 8
+    compared: int = 5
     """First hits that are read beside each other, so that a statement replaced by a later one is not served first."""
     ranker: Literal["standard", "seed"] = "standard"
     """seed: (.7·cosine + .2·exp(-λ·age) + .1·scope), the formula of the project that the seeds came from (RECALL-3)."""

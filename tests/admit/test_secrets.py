@@ -18,6 +18,7 @@ import holdfast.demo
 from holdfast.admit.secrets import mask
 from holdfast.settings import LogSettings
 from memories import QUICK, OpenMemory, texts, user
+from pace import slowness
 
 SECRETS = [
     ("sk-proj-FAKEfakeFAKE0123456789abcdef", "openai key"),
@@ -274,7 +275,7 @@ def test_a_hostile_text_of_100_kb_is_read_in_milliseconds(seed: str) -> None:
         took.append(time.process_time() - begun)
         if took[-1] < 0.05:
             break
-    assert min(took) < 0.05
+    assert min(took) < 0.05 * slowness()
 
 
 @pytest.mark.requirement("ADMIT-7")

@@ -10,7 +10,7 @@ pytestmark = pytest.mark.requirement("API-1")
 
 
 def first_id(holdfast: Holdfast, question: str) -> str:
-    hits = holdfast("search", question, "--json").json["hits"]
+    hits = holdfast("search", question, "--kind", "turn", "--json").json["hits"]
     assert isinstance(hits, list)
     return str(hits[0]["id"])
 
@@ -22,7 +22,7 @@ def found(holdfast: Holdfast, *args: str) -> list[str]:
 
 
 def test_search_prints_rank_date_session_role_text_and_reason(filled: Holdfast) -> None:
-    said = filled("search", "which port?")
+    said = filled("search", "which port?", "--kind", "turn")
     assert said.code == 0
     head, text, reason = said.out.splitlines()[:3]
     assert head.split()[:8] == ["1", "Mon", "4", "May", "2026", "09:00", "user", "s2"]
@@ -56,7 +56,7 @@ def test_search_takes_its_filters(filled: Holdfast) -> None:
     assert "slipway listens on port 9417" not in found(filled, "Lisbon port", "--until", "2026-05-04")
     assert "slipway listens on port 9417" not in found(filled, "Lisbon port", "--as-of", "2026-05-04")
     assert len(found(filled, "Lisbon port", "--limit", "1")) == 1
-    assert found(filled, "Lisbon port", "--kind", "fact") == []
+    assert found(filled, "Lisbon port", "--kind", "summary") == []
 
 
 def test_long_texts_are_shortened_unless_asked_for(holdfast: Holdfast) -> None:
@@ -149,7 +149,7 @@ def test_status_counts_and_checks(filled: Holdfast) -> None:
 def test_a_rebuild_gives_the_same_answers(filled: Holdfast) -> None:
     filled("remember", "The spare key is with Zofia")
     before = json.dumps(filled("search", "where is Lisbon?", "--json").json["hits"])
-    assert filled("store", "rebuild").out.startswith("rebuilt ana: 3 turns and 2 records ")
+    assert filled("store", "rebuild").out.startswith("rebuilt ana: 3 turns and 3 records ")
     assert filled("store", "rebuild", "--json").json["turns"] == 3
     assert json.dumps(filled("search", "where is Lisbon?", "--json").json["hits"]) == before
 

@@ -123,6 +123,7 @@ def test_the_word_index_changes_no_answer(open_memory: OpenMemory, tmp_path: Pat
     memory = open_memory(embedder="none", settings=replace(QUICK, index=IndexSettings(tail=10_000)))
     ingest_month(memory)
     memory.remember("Bree tuned pianos for nine years")
+    memory.flush()  # words may wait outside the index; long turns are cut
     before = [hits(memory, question, 50) for question in QUESTIONS]
     assert memory.status().words_done == 0
     store = SqliteStore(tmp_path / "memory.db", QUICK.store)
@@ -440,3 +441,15 @@ def test_a_turn_longer_than_the_index_reads_is_found_by_its_head_and_why_says_so
 
 def test_the_sample_month_is_what_these_tests_think(month_memory: Memory) -> None:
     assert month_memory.status().turns == len(month()) > 300
+
+
+@pytest.mark.requirement("RECALL-10")
+def test_what_a_forgotten_turn_said_is_not_served_as_a_fact(open_memory: OpenMemory) -> None:
+    memory = open_memory(embedder="static")
+    turn = memory.ingest("My sister Anna lives in Rome and has two dogs.")
+    memory.flush()
+    assert memory.search("where does Anna live?") and memory.recent(kind="record")
+    memory.forget(turn.id)
+    assert memory.search("where does Anna live?") == [] and memory.recent(kind="record") == []
+    memory.forget(turn.id, undo=True)
+    assert memory.search("where does Anna live?") and memory.recent(kind="record")

@@ -120,4 +120,6 @@ def _windows(
     for place in range(width):  # oldest first
         together += table[before[:, place]]
     together += table[: len(turns)]
-    return dict(zip([turn.num for turn in turns], unit(together), strict=True))
+    lengths = np.sqrt(np.sum(together * together, axis=1, keepdims=True))
+    scales = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
+    return dict(zip([turn.num for turn in turns], scales, strict=True))

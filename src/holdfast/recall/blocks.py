@@ -57,9 +57,9 @@ class Segment:
     codes: NDArray[np.int8]
 
     @cached_property
-    def total(self) -> NDArray[np.float32]:
+    def total(self) -> NDArray[np.float64]:
         """The sum of its vectors."""
-        total: NDArray[np.float32] = self.scales @ self.codes.astype(np.float32)
+        total: NDArray[np.float64] = self.scales.astype(np.float64) @ self.codes.astype(np.float64)
         return total
 
 

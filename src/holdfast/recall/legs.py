@@ -40,6 +40,8 @@ class Legs:
     cache: BlockCache
     settings: RecallSettings
     speaker: Speaker | None
+    replies: bool
+    """The question asks for what the assistant said."""
 
     def ask(self, text: str, stage: Callable[[str, int, str], None] = lambda name, count, note: None) -> Answer:
         """`stage` is told what was done, with how much of it."""
@@ -51,7 +53,7 @@ class Legs:
         if question.vector is not None and self.embedder is not None:
             meaning = scan_shelves(self.shelves, self.embedder.profile.fingerprint, question.vector, self.cache)
             stage("meaning", int(np.count_nonzero(meaning.heard)), "")
-        return Answer(question, words, meaning, answering(self.shelves, words, meaning, self.settings))
+        return Answer(question, words, meaning, answering(self.shelves, words, meaning, self.replies, self.settings))
 
     def cosines(self, question: Question, positions: Sequence[int]) -> dict[int, float]:
         """The cosines of these documents with the question, in full precision; none where the leg is silent."""

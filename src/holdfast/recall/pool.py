@@ -86,6 +86,12 @@ class Pool:
         return sum(getattr(self, column).nbytes for column in _COLUMNS)
 
     @cached_property
+    def line(self) -> list[NDArray[np.int64]]:
+        """Of each document the one before it in its session and the one before that; `size` where there is none."""
+        first = np.where(self.before == np.arange(self.size), self.size, self.before)
+        return [first, np.append(first, self.size)[first]]
+
+    @cached_property
     def cuts(self) -> Cuts:
         """Of a pool of passages: which belong together."""
         there = np.flatnonzero(self.exists)

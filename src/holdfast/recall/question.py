@@ -16,7 +16,7 @@ from holdfast.recall.shelf import Shelf
 from holdfast.settings import RecallSettings
 from holdfast.words import query_terms, script_of, terms
 
-__all__ = ["Question", "Speaker", "asks_for_replies", "named_speaker", "named_terms", "read"]
+__all__ = ["Question", "Speaker", "asks_for_replies", "identifiers", "named_speaker", "named_terms", "read"]
 
 _REPLIES = re.compile(
     r"\byou (?:\w+ ){0,2}(?:suggest|recommend|told|said|mention|provid|gave|advis|propos|list|explain|describ|creat"
@@ -30,6 +30,7 @@ _REPLIES = re.compile(
 
 
 _NAMED_CHARS = 2000
+_JOINT, _DIGIT, _LETTER = re.compile(r"\w[._/\\:@#+\-]\w|\w_\w"), re.compile(r"\d"), re.compile(r"[^\W\d_]")
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,11 @@ def named_terms(text: str) -> frozenset[str]:
     """The terms of the question's names, numbers and identifiers: words with a capital or a digit."""
     words = [word for word in text[:_NAMED_CHARS].split() if any(char.isupper() or char.isdigit() for char in word)]
     return frozenset(query_terms(" ".join(words), len(words) * 8)) if words else frozenset()
+
+
+def identifiers(found: Sequence[str]) -> list[str]:
+    """Those terms that name one thing exactly: paths, versions, snake_case, error codes."""
+    return [term for term in found if _JOINT.search(term) or (_DIGIT.search(term) and _LETTER.search(term))]
 
 
 def asks_for_replies(text: str) -> bool:

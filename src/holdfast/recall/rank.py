@@ -53,7 +53,9 @@ def standard(scores: Scores, heard: Mask, among: int | None = None) -> Scores:
     return kept
 
 
-def answering(shelves: Shelves, words: Worded, meaning: Meant | None, settings: RecallSettings) -> Scores:
+def answering(
+    shelves: Shelves, words: Worded, meaning: Meant | None, replies: bool, settings: RecallSettings
+) -> Scores:
     """How well each document answers by its words and its meaning.
 
     Among a few documents standard scores say little (of two, one is always at +1), so there the share of the question
@@ -71,8 +73,15 @@ def answering(shelves: Shelves, words: Worded, meaning: Meant | None, settings: 
     if few > 0.0:
         score += words.scores * np.float32(2.0 * few / max(words.ceiling, _NO_SPREAD))
     score += told * np.float32(settings.told)
-    score += standard(told * prior, heard, among) * np.float32(settings.worth)
-    score += standard(meaning.window, heard, among) * np.float32(settings.window)
+    if not replies:  # only the user's statements have a prior
+        score += standard(told * prior, heard, among) * np.float32(settings.worth)
+    window = standard(meaning.window, heard, among)
+    if len(shelves.parts) > 1:  # a record stands in the window of its turn; one of no turn stands alone
+        owners = shelves.owners()
+        alone = owners == np.arange(len(owners))
+        alone[: shelves.parts[0].pool.size] = False
+        window = np.where(alone, told, window[owners])
+    score += window * np.float32(settings.window)
     return score
 
 
@@ -83,12 +92,12 @@ def _turns(shelves: Shelves) -> int | None:
 
 
 def trust(shelves: Shelves, replies: bool, settings: RecallSettings) -> Scores:
-    """The preference for what the user said; none when the question asks for the assistant's words.
+    """The preference for what the user said, or against it when the question asks for the assistant's words.
 
     An offset, for a standard score may be negative and a factor would raise it (RECALL-2). A direct hit among n
     documents stands about √n above the rest: in a small store a preference must stay below that.
     """
-    preference = 0.0 if replies else settings.user_preference * _crowd(shelves)
+    preference = settings.user_preference * _crowd(shelves) * (-1.0 if replies else 1.0)
     return shelves.joined([_own(shelf) for shelf in shelves.parts]) * np.float32(preference)
 
 

@@ -18,8 +18,9 @@ from holdfast.recall.current import current_first
 from holdfast.recall.floor import above_floor
 from holdfast.recall.hits import Found, provenance_of, read_nouns
 from holdfast.recall.legs import Answer, Legs
+from holdfast.recall.lexical import find_terms
 from holdfast.recall.marks import wanted_marks
-from holdfast.recall.question import asks_for_replies, named_speaker, named_terms
+from holdfast.recall.question import asks_for_replies, identifiers, named_speaker, named_terms
 from holdfast.recall.rank import trust, wishes, with_context
 from holdfast.recall.recent import recent_turns
 from holdfast.recall.seed import seed_scores
@@ -82,7 +83,8 @@ def search(
         return _lately(views[0][1], query, asked, watch)
     shelves = _read_shelves(views, query, cache, settings)
     speaker = named_speaker(shelves.parts[0], query.text, settings.recall)
-    legs = Legs(shelves, embedder, cache, settings.recall, speaker)
+    replies = asks_for_replies(query.text)
+    legs = Legs(shelves, embedder, cache, settings.recall, speaker, replies)
     watch.stage("shelves", shelves.count, "turns and records that may be found")
     answer = legs.ask(query.text, watch.stage)
     windows = _windows(legs, asked, now)
@@ -91,8 +93,11 @@ def search(
         raw = fused = seed_scores(shelves, answer.meaning, query.session is not None, now, settings.recall)
     else:
         answering, note = _with_sides(legs, answer, asked)
-        trusted = trust(shelves, asks_for_replies(query.text), settings.recall)
+        trusted = trust(shelves, replies, settings.recall)
         wanted = wishes(shelves, wanted_marks(query.text), windows, settings.recall)
+        for shelf, start in zip(shelves.parts, shelves.starts, strict=True):
+            for nums, _ in find_terms(shelf.view, shelf.pool, identifiers(answer.question.terms)):
+                wanted[start + nums] += np.float32(settings.recall.identifier_preference)
         spoken = None if speaker is None else speaker.turns
         fused = with_context(shelves, answering + trusted + wanted, spoken, settings.recall)
         raw = fused - trusted
@@ -103,7 +108,9 @@ def search(
     watch.stage("floor", len(best), "candidates above the floor")
     order = _in_order(best, fused, shelves.column("at"))
     found = Found(query.limit, answer.question.terms)
-    _read(found, shelves, order, query, settings.recall.compared, _Tables(fused, raw, answer.words.scores, cosines))
+    # Who asks about a time wants what held then; else what holds now comes before what it replaced.
+    compared = 1 if windows or query.as_of is not None else settings.recall.compared
+    _read(found, shelves, order, query, compared, _Tables(fused, raw, answer.words.scores, cosines))
     watch.stage("read", len(found.hits))
     return Hits(found.hits, watch.receipt(_reason(answer, found.hits), answer.question.degraded))
 
@@ -250,7 +257,7 @@ def _read(found: Found, shelves: Shelves, order: list[int], query: Query, compar
     """Read the hits; the first few beside each other, so that none is served before what replaced it."""
     first = read_nouns(shelves, order[:compared])
     outdated: dict[int, int] = {}
-    if query.as_of is None and len(first) > 1:
+    if len(first) > 1:
         links = _links(shelves, order)
         told_by = {at: provenance_of(noun) for at, noun in first.items()}
         head = [at for at in order[:compared] if at in first]
@@ -258,6 +265,8 @@ def _read(found: Found, shelves: Shelves, order: list[int], query: Query, compar
             head, first, links, told_by, tables.words, tables.cosines, named_terms(query.text)
         )
         order = ranked + order[compared:]
+    # Who asks with the very words of a turn means that turn.
+    order = sorted(order, key=lambda at: at not in first or first[at].text.strip() != query.text.strip())
     rest = order
     while rest and not found.full:
         part, rest = rest[: 2 * query.limit], rest[2 * query.limit :]

@@ -9,7 +9,7 @@ it, so that being about the usual is no merit.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -25,6 +25,8 @@ from holdfast.store.protocol import Snapshot, Space
 __all__ = ["Meant", "exact", "load_segment", "scan", "scan_shelves", "segments_stage", "vectors_stage"]
 
 Scores = NDArray[np.float32]
+
+_DIGITS = 5  # of a sum: the last bits depend on its order, and must not decide between two that say the same
 
 
 def vectors_stage(space: Space, fingerprint: str) -> str:
@@ -48,8 +50,15 @@ class Meant:
 
 
 def scan_shelves(shelves: Shelves, fingerprint: str, question: Scores, cache: BlockCache) -> Meant:
-    aimed = question - _usual(shelves.parts[0], fingerprint, cache, len(question))
-    scanned = [_scan_shelf(shelf, fingerprint, aimed, cache) for shelf in shelves.parts]
+    read = [
+        list(_segments(shelf.view, shelf.namespace, _reading(shelf), shelf.pool.size, fingerprint, cache))
+        for shelf in shelves.parts
+    ]
+    aimed = question - _usual(read[0], len(question))
+    scanned = [
+        _scan_shelf(shelf, segments, fingerprint, aimed, cache)
+        for shelf, segments in zip(shelves.parts, read, strict=True)
+    ]
     return Meant(
         shelves.joined([one.told for one in scanned]),
         shelves.joined([one.window for one in scanned]),
@@ -57,27 +66,41 @@ def scan_shelves(shelves: Shelves, fingerprint: str, question: Scores, cache: Bl
     )
 
 
-def _scan_shelf(shelf: Shelf, fingerprint: str, aimed: Scores, cache: BlockCache) -> Meant:
-    def products(space: Space, size: int) -> tuple[Scores, NDArray[np.bool_]]:
-        return scan(shelf.view, shelf.namespace, space, size, fingerprint, aimed, cache)
+def _reading(shelf: Shelf) -> Space:
+    """The vectors of a shelf that are scanned."""
+    return Space.RECORD if shelf.space is Space.RECORD else Space.TOLD
 
-    size = shelf.pool.size
+
+def _scan_shelf(shelf: Shelf, segments: Sequence[Segment], fingerprint: str, aimed: Scores, cache: BlockCache) -> Meant:
+    told, heard = _products(segments, shelf.pool.size, aimed)
     if shelf.space is Space.RECORD:
-        told, heard = products(Space.RECORD, size)
         return Meant(told, told, heard)
-    told, heard = products(Space.TOLD, size)
-    window, _ = products(Space.WINDOW, size)
-    return Meant(told, window, heard)
+    return Meant(told, _windows(shelf, told, fingerprint, cache), heard)
 
 
-def _usual(shelf: Shelf, fingerprint: str, cache: BlockCache, dims: int) -> Scores:
+def _windows(shelf: Shelf, told: Scores, fingerprint: str, cache: BlockCache) -> Scores:
+    """The product with a window is that with its turns, added up, over the length of their sum: no codes to scan."""
+    size = shelf.pool.size
+    lengths = np.zeros(size, np.float32)
+    for segment in _segments(shelf.view, shelf.namespace, Space.WINDOW, size, fingerprint, cache):
+        lengths[segment.nums] = segment.scales * segment.codes[:, 0]
+    with_nobody = np.append(told, np.float32(0))
+    together = told.copy()
+    for earlier in shelf.pool.line:
+        together += with_nobody[earlier]
+    together *= lengths
+    np.round(together, _DIGITS, out=together)
+    return together
+
+
+def _usual(segments: Sequence[Segment], dims: int) -> Scores:
     """The mean of what is told in the namespace."""
-    space = Space.RECORD if shelf.space is Space.RECORD else Space.TOLD
     total, count = np.zeros(dims, np.float64), 0
-    for segment in _segments(shelf.view, shelf.namespace, space, shelf.pool.size, fingerprint, cache):
+    for segment in segments:
         total += segment.total
         count += len(segment.scales)
-    return (total / max(count, 1)).astype(np.float32)
+    # Rounded: how vectors lie in segments changes the last digits, and must change no answer.
+    return np.round(total / max(count, 1), 5).astype(np.float32)
 
 
 def scan(
@@ -90,10 +113,14 @@ def scan(
     cache: BlockCache,
 ) -> tuple[Scores, NDArray[np.bool_]]:
     """Products by document number, from the codes, and which documents have a vector at all (0 is no claim)."""
+    return _products(_segments(view, namespace, space, size, fingerprint, cache), size, question)
+
+
+def _products(segments: Iterable[Segment], size: int, question: Scores) -> tuple[Scores, NDArray[np.bool_]]:
     products = np.zeros(size, np.float32)
     heard = np.zeros(size, np.bool_)
     codes, scales = quantise(question[None])
-    for segment in _segments(view, namespace, space, size, fingerprint, cache):
+    for segment in segments:
         found = np.asarray(simsimd.cdist(codes, segment.codes, "dot"), np.float32)[0]
         products[segment.nums] = found * (segment.scales * scales[0])
         heard[segment.nums] = segment.scales > 0  # the zero vector: nothing the embedder knows

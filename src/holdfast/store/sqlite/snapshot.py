@@ -21,6 +21,13 @@ __all__ = ["SqliteSnapshot"]
 SQLiteValue = int | float | str | bytes | None
 
 _MANY = 500  # values of one IN list
+# Records all of whose turns are forgotten: what a turn said is not served as a fact when the turn is hidden.
+_OF_HIDDEN = f"""SELECT sources.record FROM hidden
+                 JOIN log ON log.ns = hidden.ns AND log.id = hidden.subject AND log.entry = 'turn'
+                 JOIN sources ON sources.ns = hidden.ns AND sources.turn = log.pos & {NUMBER_MASK}
+                 WHERE hidden.ns = ?1 GROUP BY sources.record
+                 HAVING count(*) = (SELECT count(*) FROM sources AS all_of
+                                    WHERE all_of.ns = ?1 AND all_of.record = sources.record)"""
 _NO_NAMESPACE = -1  # a namespace nobody has written to: every query below finds nothing
 
 
@@ -217,7 +224,7 @@ class SqliteSnapshot:
     def recent_records(
         self, limit: int, kind: Kind | None, since: datetime | None, until: datetime | None, session: str | None
     ) -> list[Record]:
-        scope, values = "ns = ?", [self.ns]
+        scope, values = "ns = ?1", [self.ns]
         if kind is not None:
             scope, values = f"{scope} AND kind = ?", [*values, kind_number(kind)]
         if since is not None:
@@ -233,6 +240,7 @@ class SqliteSnapshot:
         rows = self._rows(
             f"""SELECT {RECORD_COLUMNS} FROM records WHERE {scope} AND superseded_by IS NULL
                 AND NOT EXISTS (SELECT 1 FROM hidden WHERE hidden.ns = records.ns AND hidden.subject = records.id)
+                AND records.pos & {NUMBER_MASK} NOT IN ({_OF_HIDDEN})
                 ORDER BY at DESC, pos DESC LIMIT ?""",
             (*values, limit),
         )
@@ -253,9 +261,12 @@ class SqliteSnapshot:
             sql = """SELECT log.pos FROM hidden JOIN log ON log.ns = hidden.ns AND log.id = hidden.subject
                      WHERE hidden.ns = ? AND log.entry = 'turn'"""
         else:
-            sql = """SELECT records.pos FROM hidden
+            sql = (
+                """SELECT records.pos FROM hidden
                      JOIN records ON records.ns = hidden.ns AND records.id = hidden.subject
-                     WHERE hidden.ns = ?1 UNION ALL SELECT num FROM gone WHERE ns = ?1"""
+                     WHERE hidden.ns = ?1 UNION ALL SELECT num FROM gone WHERE ns = ?1 UNION ALL """
+                + _OF_HIDDEN
+            )
         return [number_of(pos) for (pos,) in self._rows(sql, (self.ns,))]
 
     def is_hidden(self, noun_id: str) -> bool:
