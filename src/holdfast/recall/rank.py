@@ -41,9 +41,10 @@ def standard(scores: Scores, heard: Mask, among: int | None = None) -> Scores:
     raise the bar for every turn.
     """
     kept = scores * heard
-    base = kept[:among]
+    # In double precision: sums of floats round by how the columns lie in memory, and a rebuild must rank the same.
+    base = kept[:among].astype(np.float64)
     count = max(int(np.count_nonzero(heard[:among])), 1)
-    mean = float(base.sum(dtype=np.float64)) / count
+    mean = float(base.sum()) / count
     spread = max(float(np.dot(base, base)) / count - mean * mean, 0.0) ** 0.5
     if spread < _NO_SPREAD:
         return np.zeros_like(scores)
@@ -158,7 +159,7 @@ def with_context(
     asked = (shelves.column("marks")[before] & np.uint8(Mark.QUESTION)) > 0
     asked &= before != np.arange(len(before))
     short = np.clip(1.0 - shelves.column("length") / np.float32(settings.answer_words), 0.0, 1.0)
-    mean = np.float32(own.mean()) if len(own) else np.float32(0)
+    mean = np.float32(own.mean(dtype=np.float64)) if len(own) else np.float32(0)
     extra += (asked * short).astype(np.float32) * np.float32(settings.answer_share) * (own[before] - mean)
     session = shelves.column("session").astype(np.int64)
     best = np.full(int(session.max(initial=0)) + 1, mean, np.float32)
