@@ -37,7 +37,7 @@ _REQUEST = re.compile(
     rf"|(?:{_RECORD})[,:]?+) *+(?P<said>\S.*)",
     re.IGNORECASE | re.DOTALL,
 )
-_CLAUSE = re.compile(
+_BEGINS_CLAUSE = re.compile(
     r"(?:(?:the|an?|my|our|your|his|her|their|its|i|i'm|i've|we|we're|he|she|it|it's|they|there|there's|all|no|every"
     r"|on|in|for|if|when)\b|\d|(?-i:[A-Z]))",
     re.IGNORECASE,
@@ -48,7 +48,7 @@ _BARE_REQUEST = re.compile(
     r" (?:this|the following|these|(?P<back>that|it))(?: for (?:later|me|next time|the future))?)(?: please)?\W*$",
     re.IGNORECASE,
 )
-_CALLED = re.compile(
+_CALLS_ME = re.compile(
     rf"{_LEAD}(?:(?:please |you (?:can|may|should) |just )*+(?:call|address) me(?: as)? |i go by |i'm called "
     r"|my (?:friends|family|colleagues) call me |everyone calls me |everybody calls me )"
     r"(?:(?:by )?my \w+ name\b|(?P<name>(?-i:[A-Z])[\w'’-]*))(?P<rest>.{0,40})$",
@@ -114,7 +114,7 @@ def _request(plain: str) -> str | None:
         return None
     if (request := _REQUEST.match(plain)) and _states(request):
         return ASKED
-    called = _CALLED.match(plain)
+    called = _CALLS_ME.match(plain)
     if _NAME_IS.match(plain) or (called and _is_name(called)):
         return NAMED
     return STANDING if _ALWAYS.match(plain) or _FROM_NOW.match(plain) else None
@@ -122,7 +122,7 @@ def _request(plain: str) -> str | None:
 
 def _states(request: re.Match[str]) -> bool:
     said = request["said"]
-    clause = not request["that"] or _CLAUSE.match(said) or junk.VERB.search(said)
+    clause = not request["that"] or _BEGINS_CLAUSE.match(said) or junk.VERB.search(said)
     return bool(clause) and len(said.split()) >= _LEAST
 
 
