@@ -133,8 +133,9 @@ class Record:
     valid_to: datetime | None = None
     superseded_by: str | None = None
     turn_ids: tuple[str, ...] = ()
-    retrieval_count: int = 0
-    last_retrieved_at: datetime | None = None
+    retrieval_count: int = field(default=0, compare=False)
+    last_retrieved_at: datetime | None = field(default=None, compare=False)
+    """How often it was found, and when last (KEEP-1), which makes no other record of it."""
     metadata: Metadata = field(default_factory=dict)
 
 
@@ -150,6 +151,14 @@ class Entry(StrEnum):
     REBUILD = "rebuild"
     """The views were dropped; the subject is the stage whose way through the log decides what a model is asked."""
     CALIBRATE = "calibrate"
+    COMPACT = "compact"
+    """Turns of a session left its active view: their summaries and the guidance in them, as they were made then."""
+    ERASE = "erase"
+    """A turn or record stood here and was erased (log/tombstones.py), or what an erase did; no content."""
+    JANITOR = "janitor"
+    """A run of the janitor; the subject is its name, the week it ran in."""
+    JANITOR_UNDO = "janitor_undo"
+    """… and that it was taken back."""
 
 
 @dataclass(frozen=True)
@@ -274,6 +283,9 @@ class Status:
     sessions: int
     turns: int
     records: int
+    summaries: int
+    """Of the records: digests of conversations; likewise the next, rules that are kept word for word."""
+    guidance: int
     hidden: int
     log_end: int
     words_done: int
@@ -285,3 +297,10 @@ class Status:
     degraded: str | None
     size_bytes: int
     version: str
+    behind: int = 0
+    """What derived work has yet to read, of the view that is furthest behind: lines of the log, or documents that are
+    embedded anew after a change of the model. 0: everything is found by words and by meaning."""
+    erased: int = 0
+    """Turns and records that were erased here."""
+    erased_at: datetime | None = None
+    """When something was erased last."""

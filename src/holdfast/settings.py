@@ -15,19 +15,28 @@ from holdfast.errors import InputError
 __all__ = [
     "ActionWeights",
     "AdmitSettings",
+    "AuthoredSettings",
     "ChatSettings",
+    "CompactSettings",
+    "ContextSettings",
     "ConversationWeights",
+    "DoctorSettings",
     "EmbedderSettings",
     "GateSettings",
     "IndexSettings",
+    "JanitorSettings",
     "LogSettings",
     "MergeSettings",
     "RecallSettings",
+    "ServeSettings",
     "Settings",
     "SpecificityWeights",
     "StoreSettings",
     "StructureWeights",
     "TechnicalWeights",
+    "ThemeSettings",
+    "TokenSettings",
+    "TransferSettings",
     "load_settings",
 ]
 
@@ -55,6 +64,13 @@ class StoreSettings:
     """How long a writer waits for the others. 8 writers waited .44 s at worst behind an flock (DESIGN)."""
     cache_mb: int = 64
     """Vector codes and document tables kept in memory, all namespaces together; 100k turns need about 30."""
+    copy_pages: int = 2048
+    """Pages a step of a backup (8 MB): often enough for progress and Ctrl-C, and no slower than in one go."""
+    erase_wait_s: float = 120.0
+    """How long an erase waits for the batch that derived work has in hand: a slow remote model takes its time-outs."""
+    sweep_memory_mb: int = 256
+    """A file up to this size is written anew (after an erase) by way of memory, a larger one by way of a temporary file
+    of what is left in it."""
 
 
 @dataclass(frozen=True)
@@ -73,8 +89,9 @@ class IndexSettings:
     """… unless they hold this many characters together: one long paste is indexed at once."""
     vector_tail: int = 256
     """Vectors that may wait outside a quantised segment."""
-    batch: int = 2000
-    """Turns a transaction of derived work."""
+    batch: int = 1000
+    """Turns a transaction of derived work. What one stage read of them is still in memory for the next; with 2,000 it
+    is not, and derived work takes a tenth longer."""
     passage_words: int = 60
     """A long turn is cut into passages of about so many words, at the ends of sentences (DESIGN: about 60)."""
     window_turns: int = 2
@@ -96,15 +113,15 @@ class RecallSettings:
     k1: float = 0.2
     """BM25's gain from saying a word again: little, for passages are short (0 is plain coverage, the textbook 1.2)."""
     b: float = 0.75
-    words: float = 0.3
+    words: float = 0.25
     """The best passage by words."""
-    told: float = 0.25
+    told: float = 0.15
     """What the turn tells, by meaning."""
     worth: float = 0.2
     """… times the chance that it is worth keeping: statements before questions and thanks."""
-    window: float = 0.3
+    window: float = 0.2
     """The turn together with the two before it."""
-    user_preference: float = 0.8
+    user_preference: float = 0.6
     """What the user said is preferred to an assistant's or a tool's words by this: the largest single gain on assistant
     chats (DESIGN: .8 to 1.2)."""
     identifier_preference: float = 2.0
@@ -113,28 +130,45 @@ class RecallSettings:
     """The turns of the one speaker whom the question names."""
     number_preference: float = 0.8
     """A turn that holds a number, when the question asks for one."""
-    time_preference: float = 0.5
+    time_preference: float = 1.0
     """A turn that tells a time, when the question asks when."""
     wish_preference: float = 1.5
     """A standing wish of the user's, when the question asks for help or advice."""
-    answer_share: float = 0.4
+    answer_share: float = 0.5
     """Share of a question's score that the turn after it is given: it answers it …"""
     answer_words: int = 120
     """… the more the shorter it is, and not at all from this length on."""
-    session_share: float = 0.25
+    session_share: float = 0.2
     """Share of the best score of its session."""
+    echo: float = 0.3
+    """Likeness to the first hits, in standard deviations over a sample of turns …"""
+    echo_hits: int = 3
+    """… so many of them, taken together …"""
+    echo_among: int = 200
+    """… for so many of the best: the rest are too far behind to be raised among the first fifty …"""
+    echo_from: int = 10
+    """… and not among fewer turns than this, of which three are no small part."""
     floor_share: float = 0.15
-    """A hit holds so much of the question's words, the rare ones counting more, or is nearer in meaning than chance
-    (docs/recall.md)."""
+    """Where meaning is silent, a hit holds so much of the question's words, the rare ones counting more."""
+    floor_meaning: float = 0.45
+    """Else nearness counts too: a step from the profile's `related` to its `relevant` as much as this share."""
+    floor_against: float = 0.5
+    """… and no more than so many steps below `related` speak against a hit: a page's vector says little of its one
+    line."""
+    floor_even: float = 6.0
+    """Documents among which a share of 0 at `related` is just enough …"""
+    floor_rise: float = 0.025
+    """… and how much more is asked each time they are e times as many. These three were fitted to 201 labelled
+    questions of our own, with at most 2 % of the answerable ones lost in stores of any size (training/floor.py)."""
     outstanding: float = 1.0
-    """… or, where there is such a hit, stands out by so many standard deviations: by its context, mostly."""
+    """Beside such a hit, what stands out by so many standard deviations: by its context, mostly."""
     compared: int = 5
     """First hits that are read beside each other, so that a statement replaced by a later one is not served first."""
     ranker: Literal["standard", "seed"] = "standard"
     """seed: (.7·cosine + .2·exp(-λ·age) + .1·scope), the formula of the project that the seeds came from (RECALL-3)."""
     half_life_days: float = 30.0
     """λ of the seed's age term: with hours, week-old facts could not be found at all (DESIGN)."""
-    when_weight: float = 2.4
+    when_weight: float = 2.8
     """A turn said in the time that the question names, times how certain that reading is."""
     rescore: int = 64
     """Nearest int8 codes that are scored again in full precision; 30 lost nothing on any model tried (DESIGN)."""
@@ -144,6 +178,38 @@ class RecallSettings:
     """Distinct words of a question that are looked up."""
     most: int = 1000
     """The largest limit of a search, recent or thread page."""
+
+
+@dataclass(frozen=True)
+class ThemeSettings:
+    """What a time was about (docs/themes.md); the shares are cosines after what is common to all turns is taken away."""
+
+    turns: int = 10_000
+    """Turns that are read; of more an even part is, the same each time. Reading them takes most of the time."""
+    seeded: int = 4_000
+    """… and among so many of them seeds are looked for: each beside each other."""
+    seeds: int = 24
+    """Groups that are looked for, three times what is shown: with fewer the largest hold turns of no theme."""
+    context: float = 0.7
+    """Share of its neighbours' meaning that a turn is grouped by."""
+    telling: int = 8
+    """Words of a turn that name something, from which on it counts in full: "sounds good!" makes no theme."""
+    near: float = 0.2
+    """From here on a turn belongs to a theme: unrelated turns of the static model meet at 0 ± .1."""
+    apart: float = 0.4
+    """Two seeds nearer than this are one theme."""
+    least: int = 3
+    """Turns of a theme: two are a remark and its answer."""
+    examples: int = 3
+    words: int = 4
+    """Words of a label."""
+    chars: int = 1_000
+    """A turn is read for its words up to here: what it is about stands at its beginning."""
+    dimensions: int = 64
+    vocabulary: int = 1_000
+    """Without an embedder: the most frequent words, and the directions their company is told by."""
+    digest_s: float = 60.0
+    """For all that a chat model is asked about themes, together."""
 
 
 @dataclass(frozen=True)
@@ -364,6 +430,229 @@ class MergeSettings:
 
 
 @dataclass(frozen=True)
+class CompactSettings:
+    size: int = 20  # turns of a cluster, at most (COMP-1)
+    tail: int = 4  # the last turns, which are never compacted: what CTX-2 keeps in any case
+    budget_tokens: int = 2000
+    """The active view is compacted when it has grown by so much since the last time."""
+    stability: float = 0.35  # below it nothing is protected (COMP-2, COMP-3)
+    boost: float | None = None
+    """Cosine to a guidance prototype from which a turn with a hint is protected; None: what was
+    calibrated for the embedder, or its own threshold (COMP-3, the seeds' .78; compact/booster.py)."""
+    boost_deadline_s: float = 2.0
+    """For the booster's vectors, all texts of a run together: a slower embedder contributes nothing."""
+    share: float = 0.25
+    """A summary is at most this share of its source, in characters: with the dates beside it, active tokens still
+    drop by 70 % (issue D)."""
+    most_chars: int = 1200
+    """… and no longer than this, about 300 tokens: a page for each twenty turns is no digest."""
+    alignment: float = 0.45
+    """Cosine to its cluster that a model's summary must have, on the packaged static model whichever embedder is
+    configured. COMP-5's .65 in its scale: summaries written by hand for the demo's month reach .52 to .77, those of
+    other clusters .52 at most, an empty phrase .26."""
+    alignment_words: float = 0.30
+    """The same by words, where the packaged model does not know the script."""
+    mean_g: float = 0.60  # of a cluster's user turns, from which it deserves a model (COMP-5)
+    top_fifth: bool = True
+    """… or if it is among the namespace's best fifth: an unrepeated turn of plain talk cannot reach .60."""
+    deadline_s: float = 20.0
+    """For one summary of the chat model. Small local models take 5 to 20 s; after that the rules' own is taken."""
+    automatic: bool = True
+    """A session that grows turn by turn is compacted by itself, off the caller's path; an import of a whole history is
+    not, until its next turn comes."""
+    shard_chars: int = 600
+    """A turn up to here is kept whole when it gives guidance, with the reasons it names; of a longer one only its rules
+    are: guidance has .15 of the context (CTX-2)."""
+    step: int = 1000
+    """Turns compacted in one transaction: a backlog of any length in flat memory."""
+    compared: int = 200
+    """Earlier summaries whose G says what the best fifth is."""
+    turn_chars: int = 40_000
+    """A turn is read up to here for its summary, as its signals are: what is longer is a document."""
+    page_sentences: int = 8
+    """Sentences that are read of a turn that is not the user's: a digest takes one or two, mostly none."""
+    page_chars: int = 1500
+    """… all within this: a sentence has about 100 characters, and a page more code than sentences."""
+    shown_chars: int = 2000
+    """… and shown to the chat model up to here: twenty turns must fit into a small model's window."""
+
+    def __post_init__(self) -> None:
+        for name in ("stability", "share", "alignment", "alignment_words", "mean_g"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise InputError(f"compact.{name} must be in [0, 1], not {getattr(self, name)!r}")
+        if self.boost is not None and not 0 < self.boost <= 1:
+            raise InputError(f"compact.boost must be a cosine in (0, 1], not {self.boost!r}")
+        for name in ("boost_deadline_s", "deadline_s"):
+            if not 0 < getattr(self, name) < math.inf:
+                raise InputError(f"compact.{name} must be a number of seconds above 0, not {getattr(self, name)!r}")
+
+
+@dataclass(frozen=True)
+class AuthoredSettings:
+    max_file_bytes: int = 16 * 1024 * 1024
+    """A larger rule file is refused: hard rules are never cut, and no model reads a hundredth of this at once."""
+    settle_s: float = 2.0
+    """A file that changed less long ago is compared by its hash: times of files are up to 2 s coarse (FAT), so a second
+    change may leave them as they are. git knows the same as "racily clean"."""
+    attempts: int = 5
+    """Readings of a file that somebody writes meanwhile, before its last nodes are kept; one takes a millisecond."""
+    gather_ms: int = 50
+    """The watcher tells of changes so close together at once: saving a file is several. watchfiles' own step."""
+
+
+@dataclass(frozen=True)
+class ContextSettings:
+    """What a model is handed (docs/context.md)."""
+
+    share: float = 0.25
+    """Of the host's budget, for everything Holdfast adds (CTX-2); `memory_budget` gives the tokens themselves."""
+    soft_share: float = 0.30  # of that, for the operator's guidelines (CTX-2)
+    elevated_share: float = 0.15  # of that, for the guidance that compaction protected (CTX-2)
+    tail_turns: int = 4  # of the session, always (CTX-2)
+    tail_tokens: int = 128  # a shorter tail is extended by one pair of turns (CTX-2)
+    tail_chars: int = 20_000
+    """A turn of the tail is shown by its beginning and its end from here on, which is stated: a tool's 10 MB would
+    otherwise fill any window, and take longer to escape than the deadline allows."""
+    deadline_s: float = 0.3
+    """For the whole: after it the messages come back as they were (issue E)."""
+    embedder_s: float = 0.1
+    """Of it, for the embedder: the static one takes .1 ms, bge-small 6; after it recall goes on by words."""
+    candidates: int = 100
+    """Hits that packing chooses among. An item takes 30 tokens at least, so a budget of 4,000 holds no more."""
+    guidance: int = 64
+    """Nearest shards that are looked at: .15 of a budget of 32,000 holds no more of them."""
+    length_cost: float = 1.0
+    """When the budget chooses, a memory's score less this for each time that it is e times as long as …"""
+    length_free: int = 80
+    """… so many tokens. Chosen on half of LoCoMo's, LongMemEval's and BEAM's development questions, confirmed on the
+    other half (docs/context.md); without it long answers push out the lines that hold the facts."""
+    coverage: float = 0.3
+    """What a word of the question adds that no memory chosen so far holds: both halves of a question before a third
+    wording of one. It changed one question in 450 for the better and one for the worse."""
+    excerpt_passages: int = 2
+    """A long turn that does not fit is shown by so many of its passages of 60 words …"""
+    excerpt_ranks: int = 10
+    """… if it is among the first so many hits."""
+    standing_tokens: int = 500
+    """Of the light section without a question: the frame takes 200 of them, the rest is about ten short records."""
+    query_terms: int = 3
+    """A last message with fewer words to look for ("and the second one?") takes along what the user said before."""
+
+    def __post_init__(self) -> None:
+        for name in ("share", "soft_share", "elevated_share"):
+            if not 0 < getattr(self, name) <= 1:
+                raise InputError(f"context.{name} must be a share in (0, 1], not {getattr(self, name)!r}")
+        for name in ("deadline_s", "embedder_s"):
+            if not 0 < getattr(self, name) < math.inf:
+                raise InputError(f"context.{name} must be a number of seconds above 0, not {getattr(self, name)!r}")
+
+
+@dataclass(frozen=True)
+class JanitorSettings:
+    """What is never found is trusted less (docs/upkeep.md); the months are KEEP-2's."""
+
+    count: bool = True
+    """Whether it is counted what is found. Off: the janitor does nothing, for it could not tell."""
+    count_every_s: float = 2.0
+    """What was found is written at most so often: a search pays for no commit. A crash loses so much of it."""
+    user_stated_months: int = 12
+    episode_summary_months: int = 6
+    assistant_derived_months: int = 3
+    tool_derived_months: int = 2
+    factor: float = 0.8
+    """What a confidence is multiplied by each time: what was stated (.9) comes to .72, about what was confirmed."""
+    grace_days: float = 0.0
+    """What came into the store less long ago is left alone, however long ago it was said. For a store into which old
+    histories are imported: nobody had the time to ask for them yet."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.factor <= 1:
+            raise InputError(f"janitor.factor must be in (0, 1], not {self.factor!r}")
+        for name in ("count_every_s", "grace_days"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise InputError(f"janitor.{name} must be a number of at least 0, not {getattr(self, name)!r}")
+
+
+@dataclass(frozen=True)
+class DoctorSettings:
+    """The shares of memories above which a store is not healthy. The demo's month has none of the first, .03 of the
+    second and .01 of the third; a store that grew without a gate has tenths (docs/upkeep.md)."""
+
+    max_duplicates: float = 0.02
+    max_near_duplicates: float = 0.1
+    max_junk: float = 0.1
+    max_stale: float = 0.5
+    """What was planned is past one day in every store: a share for stores that nobody tends."""
+    max_loops: float = 0.02
+    max_secrets: float = 0.0
+    stale_days: float = 7.0
+    """What lay ahead may have passed so long before it is called stale."""
+    sample: int = 500
+    """Documents of each kind whose index is compared with their texts, and records whose session is read for echoes.
+    A fault in one document of a hundred is missed once in 150 times."""
+    wait_s: float = 30.0
+    """How long derived work may take to catch up first; what is left then is a finding."""
+    max_file_mb: int = 256
+    """A file of another system that is larger is refused: it is read whole."""
+    max_files: int = 10_000
+    """… and a folder with more files."""
+    max_memories: int = 1_000_000
+
+    def __post_init__(self) -> None:
+        for name in ("duplicates", "near_duplicates", "junk", "stale", "loops", "secrets"):
+            if not 0 <= getattr(self, f"max_{name}") <= 1:
+                raise InputError(f"doctor.max_{name} must be a share in [0, 1], not {getattr(self, f'max_{name}')!r}")
+
+
+@dataclass(frozen=True)
+class TransferSettings:
+    widest_gap: int = 1_000_000
+    """Places that may be missing in an imported log, all together. Erased turns leave some; but every place costs a
+    search some bytes, so a file that claims places in the billions is refused."""
+
+
+@dataclass(frozen=True)
+class ServeSettings:
+    """What the servers allow (docs/rpc.md)."""
+
+    max_request_bytes: int = 80 * 1024 * 1024
+    """A longer request is refused unread: the largest turn (log.max_text_bytes) and room for its envelope."""
+    max_batch: int = 1000
+    """Calls in one batch, as many as a search may give hits."""
+    connections: int = 256
+    """At once; each is a thread that waits. A host needs one or two, a machine full of agents some dozens."""
+    slow_calls: int = 8
+    """Calls of one connection that may take seconds and go on beside its others; the next waits for one to end."""
+    namespaces: int = 64
+    """Memories held open; one that nobody uses makes room for the next. Opening one takes about 10 ms."""
+    lifecycle_s: float = 2.0
+    """A host waits so long for bootstrap, ingest and compact; what takes longer goes on behind it (SAFE-1)."""
+    catch_up_s: float = 2.0
+    """How long gating_scalar waits for the turns before it to be embedded."""
+    flush_s: float = 60.0
+    """How long `flush` waits at most."""
+    stop_s: float = 10.0
+    """A stop waits so long for calls in progress; what they committed is kept in any case."""
+
+    def __post_init__(self) -> None:
+        for name in ("lifecycle_s", "catch_up_s", "flush_s", "stop_s"):
+            if not 0 < getattr(self, name) < math.inf:
+                raise InputError(f"serve.{name} must be a number of seconds above 0, not {getattr(self, name)!r}")
+
+
+@dataclass(frozen=True)
+class TokenSettings:
+    counter: str = "estimate"
+    """estimate | o200k | cl100k | tokenizer:PATH (a tokenizer.json); what each costs and misses: docs/context.md"""
+    factor: float = 1.0
+    """Counts are multiplied by this, for a model whose own tokenizer cannot be had: compare one of its bills."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.factor < math.inf:
+            raise InputError(f"tokens.factor must be a number above 0, not {self.factor!r}")
+
+
+@dataclass(frozen=True)
 class Settings:
     namespace: str | None = None
     """The default namespace, if the operator named one (LOG-6)."""
@@ -372,10 +661,19 @@ class Settings:
     embedder: EmbedderSettings = field(default_factory=EmbedderSettings)
     index: IndexSettings = field(default_factory=IndexSettings)
     recall: RecallSettings = field(default_factory=RecallSettings)
+    themes: ThemeSettings = field(default_factory=ThemeSettings)
     gate: GateSettings = field(default_factory=GateSettings)
     chat: ChatSettings = field(default_factory=ChatSettings)
     admit: AdmitSettings = field(default_factory=AdmitSettings)
     merge: MergeSettings = field(default_factory=MergeSettings)
+    authored: AuthoredSettings = field(default_factory=AuthoredSettings)
+    compact: CompactSettings = field(default_factory=CompactSettings)
+    context: ContextSettings = field(default_factory=ContextSettings)
+    tokens: TokenSettings = field(default_factory=TokenSettings)
+    transfer: TransferSettings = field(default_factory=TransferSettings)
+    serve: ServeSettings = field(default_factory=ServeSettings)
+    janitor: JanitorSettings = field(default_factory=JanitorSettings)
+    doctor: DoctorSettings = field(default_factory=DoctorSettings)
 
     def __post_init__(self) -> None:
         """A count of none would stop the work or never end it; who set it should hear so now."""

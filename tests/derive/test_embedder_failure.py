@@ -249,10 +249,10 @@ def test_another_model_never_reads_the_vectors_of_the_first_and_embeds_anew(
     slow = Slow()
     second = open_memory(embedder=slow, settings=chosen)
     assert slow.asked.wait(10)  # it began to embed anew by itself
-    assert second.status().vectors_done == 0
+    assert (second.status().vectors_done, second.status().behind) == (0, 12)
     slow.go.set()
     second.flush(10)
-    assert second.status().vectors_done == 12
+    assert (second.status().vectors_done, second.status().behind) == (12, 0)
     assert semantic(second, "harbour light number 7") > 0.9
     second.close()
     third = open_memory(embedder=OtherEmbedder(), settings=chosen)

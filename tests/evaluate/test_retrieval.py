@@ -91,11 +91,8 @@ def test_silence_is_counted_apart_for_questions_with_and_without_an_answer() -> 
         outcome(question("a"), "a"),
         outcome(question(answerable=False)),
     ]
-    assert abstention(outcomes) == {
-        "unanswerable": {"n": 1, "nothing": 1.0},
-        "answerable": {"n": 2, "nothing": 0.5},
-    }
-    assert abstention([])["answerable"] == {"n": 0, "nothing": None}
+    assert abstention(outcomes) == {"unanswerable": 1, "empty": 1.0, "answerable_empty": 0.5}
+    assert abstention([]) == {"unanswerable": 0, "empty": None, "answerable_empty": None}
 
 
 def test_a_sample_is_drawn_from_all_haystacks_and_is_the_same_twice() -> None:

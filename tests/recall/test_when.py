@@ -6,11 +6,14 @@ import re
 import time
 from datetime import UTC, datetime, timedelta
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.days import easter
+from holdfast.moments import to_micros
+from holdfast.recall.rank import said_in
 from holdfast.recall.when import Recency, read_question
 from holdfast.recall.when.asked import BEGINNING, END
 from pace import slowness
@@ -231,12 +234,16 @@ def test_a_blurred_time_is_wider_and_less_certain() -> None:
     assert blurred.certainty < plain.certainty
 
 
-def test_the_closeness_of_a_moment_falls_outside_the_window_and_slower_behind_it() -> None:
+def test_what_was_said_outside_the_window_counts_less_and_before_it_least() -> None:
     (window,) = read_question("Who called on 3 June?", SUNDAY).windows
-    days = [window.closeness(window.start + timedelta(days=days)) for days in (0, 2, 9, 30)]
-    assert days[0] == 1.0
-    assert days == sorted(days, reverse=True)
-    assert window.closeness(window.start - timedelta(days=3)) < window.closeness(window.end + timedelta(days=3))
+
+    def near(day: int) -> float:
+        return float(said_in([window], np.array([to_micros(window.start + timedelta(days=day))]))[0])
+
+    inside, *later = [near(day) for day in (0, 2, 9, 30)]
+    assert inside == pytest.approx(window.certainty)
+    assert [inside, *later] == sorted([inside, *later], reverse=True)
+    assert near(-3) < near(4)
 
 
 def test_easter_is_computed() -> None:

@@ -39,16 +39,12 @@ class BaselineFigures:
 
 
 @dataclass(frozen=True)
-class SilenceFigures:
-    n: int
-    nothing: float | None
-    """Share of the questions for which search returned nothing."""
-
-
-@dataclass(frozen=True)
 class Abstention:
-    unanswerable: SilenceFigures
-    answerable: SilenceFigures
+    """Questions without an answer, the share of them for which search returned nothing, and that of all others."""
+
+    unanswerable: int
+    empty: float | None
+    answerable_empty: float | None
 
 
 @dataclass(frozen=True)
@@ -106,7 +102,7 @@ _RETRIEVAL = RetrievalFigures(
     by_category=_CATEGORIES,
     baselines=Baselines(_BASELINE, _BASELINE),
     ci={level: dict.fromkeys(_MEASURES, (0.55, 0.65)) for level in ("turn", "session")},
-    abstention=Abstention(SilenceFigures(20, 0.1), SilenceFigures(100, 0.0)),
+    abstention=Abstention(20, 0.1, 0.0),
     search_ms=SearchTimes(1.0, 2.0),
     seconds=10.0,
     embedder="static",

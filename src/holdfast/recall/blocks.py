@@ -56,6 +56,15 @@ class Segment:
     scales: NDArray[np.float32]
     codes: NDArray[np.int8]
 
+    def rows(self, nums: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Which of these documents are in it, as places in `nums`, and the rows of their codes."""
+        if isinstance(self.nums, slice):
+            there = np.flatnonzero((nums >= self.nums.start) & (nums < self.nums.stop))
+            return there, nums[there] - self.nums.start
+        rows = np.minimum(np.searchsorted(self.nums, nums), len(self.nums) - 1)
+        there = np.flatnonzero(self.nums[rows] == nums) if len(self.nums) else np.empty(0, np.int64)
+        return there, rows[there]
+
     @cached_property
     def total(self) -> NDArray[np.float64]:
         """The sum of its vectors."""

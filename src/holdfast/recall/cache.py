@@ -33,6 +33,12 @@ class BlockCache:
         self.keep(key, version, value, size)
         return value
 
+    def clear(self) -> None:
+        """After an erase: nothing of it may stay, not even in memory."""
+        with self._gate:
+            self._entries.clear()
+            self._held = 0
+
     def holds(self, key: Hashable) -> bool:
         return key in self._entries
 

@@ -1,37 +1,72 @@
-"""What is close enough to be shown: nothing relevant is an empty answer, not noise (RECALL-10)."""
+"""What is close enough to be shown: nothing relevant is an empty answer, not noise (RECALL-10).
+
+What speaks for a document is the share of the question's words that it holds, the rare ones counting more, and how near
+it lies in meaning. Among many documents one lies near any question by accident, so a crowd is asked for more. The
+numbers were fitted to labelled questions (training/floor.py).
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.models.embedder import Thresholds
 from holdfast.recall.legs import Answer, Legs
-from holdfast.recall.rank import standard
+from holdfast.recall.rank import said_in, standard
+from holdfast.recall.when import Window
+from holdfast.settings import RecallSettings
+from holdfast.words import terms
 
-__all__ = ["above_floor"]
+__all__ = ["above_floor", "evidence", "floor_among"]
 
-_FEW, _CROWD = 10, 500  # turns among which the profile's `related` and `relevant` are more than chance
+Scores = NDArray[np.float32]
 
 
-def above_floor(legs: Legs, answer: Answer, best: NDArray[np.int64], cosines: Mapping[int, float]) -> NDArray[np.bool_]:
-    """Which candidates hold enough of the question, lie nearer to it than chance, or stand out beside one that does."""
-    near = _near(legs, answer)
-    close = np.zeros(len(answer.raw), np.bool_)
-    close[best] = np.array([cosines.get(int(at), 0.0) >= near for at in best], np.bool_)
-    close |= answer.words.scores >= np.float32(max(legs.settings.floor_share * answer.words.ceiling, 1e-6))
-    own: NDArray[np.bool_] = close[best]
-    if own.any():  # then what stands out by its context may come too; without one it is chance
-        own |= standard(answer.raw, legs.shelves.column("exists"))[best] >= np.float32(legs.settings.outstanding)
+def above_floor(
+    legs: Legs,
+    answer: Answer,
+    best: NDArray[np.int64],
+    cosines: Mapping[int, float],
+    windows: Sequence[Window] = (),
+    fused: Scores | None = None,
+) -> NDArray[np.bool_]:
+    """Which candidates hold enough of the question; beside one that does, what stands out in `fused` comes too."""
+    shares = answer.words.shares(best)
+    if windows:
+        shares = shares + _said_then(answer, windows, legs.shelves.columns.at[best])
+    worded: NDArray[np.bool_] = shares >= np.float32(max(legs.settings.floor_share, 1e-6))
+    if legs.embedder is None or answer.meaning is None:
+        own = worded
+    else:
+        near = np.array([cosines.get(int(at), 0.0) for at in best], np.float32)
+        held = evidence(shares, near, legs.embedder.profile.thresholds, legs.settings)
+        floor = floor_among(int(np.count_nonzero(answer.meaning.heard)), legs.settings)
+        own = np.where(answer.meaning.heard[best], held >= np.float32(floor), worded)
+    if fused is not None and own.any():  # then what stands out by its context may come too; without one it is chance
+        exists = legs.shelves.columns.exists
+        own |= standard(fused, exists)[best] >= np.float32(legs.settings.outstanding)
     return own
 
 
-def _near(legs: Legs, answer: Answer) -> float:
-    """The cosine that is more than chance: among many turns one lies near any question by accident."""
-    if legs.embedder is None or answer.meaning is None:
-        return 2.0  # no cosine reaches it
-    thresholds = legs.embedder.profile.thresholds
-    crowd = min(1.0, math.log1p(np.count_nonzero(answer.meaning.heard) / _FEW) / math.log1p(_CROWD / _FEW))
-    return thresholds.related + crowd * (thresholds.relevant - thresholds.related)
+def evidence(shares: Scores, cosines: Scores, thresholds: Thresholds, settings: RecallSettings) -> Scores:
+    """What speaks for each document: 0 is no word shared, and as near as what is at all about the same matter."""
+    steps = (cosines - np.float32(thresholds.related)) / np.float32(thresholds.relevant - thresholds.related)
+    steps = np.maximum(steps, np.float32(-settings.floor_against))
+    held: Scores = shares + steps * np.float32(settings.floor_meaning)
+    return held
+
+
+def _said_then(answer: Answer, windows: Sequence[Window], at: NDArray[np.int64]) -> Scores:
+    """What was said in a time that the question names holds the words that name it."""
+    naming = {term for window in windows for term in terms(window.phrase)}
+    share = len(naming.intersection(answer.question.terms)) / max(len(answer.question.terms), 1)
+    said: Scores = said_in(windows, at) * np.float32(share)
+    return said
+
+
+def floor_among(count: int, settings: RecallSettings) -> float:
+    """The evidence that is more than chance among so many documents."""
+    return settings.floor_rise * math.log(max(count, 1) / settings.floor_even)

@@ -42,6 +42,5 @@ def _versions(view: Snapshot, record_ids: Iterable[str]) -> tuple[Version, ...]:
         if record is None:
             continue
         sources = tuple(turn for turn_id in record.turn_ids if (turn := view.turn(turn_id)) is not None)
-        live = record.superseded_by is None and not view.is_hidden(record.id)
-        versions.append(Version(record, live, sources, decisions_of(view, record)))
+        versions.append(Version(record, view.is_live(record), sources, decisions_of(view, record)))
     return tuple(sorted(versions, key=lambda version: version.record.valid_from))  # of equals the older stays first

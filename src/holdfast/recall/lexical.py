@@ -12,16 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.recall.blocks import read_postings
+from holdfast.recall.holders import Found, Holders
 from holdfast.recall.pool import Pool
 from holdfast.recall.shelf import Shelf, Shelves
 from holdfast.settings import RecallSettings
-from holdfast.store.protocol import Snapshot
 
-__all__ = ["Worded", "find_terms", "score_words"]
+__all__ = ["Worded", "score_words"]
 
-Found = tuple[NDArray[np.int64], NDArray[np.float32]]
-"""Documents that hold a term, and how often each does."""
 Scores = NDArray[np.float32]
 
 
@@ -40,7 +37,7 @@ class Worded:
 
 def score_words(shelves: Shelves, terms: Sequence[str], settings: RecallSettings) -> Worded:
     """How rare a term is counts over all shelves together."""
-    found = [find_terms(shelf.view, shelf.pool, terms) for shelf in shelves.parts]
+    found = [shelf.holders.of(terms) for shelf in shelves.parts]
     total = shelves.count
     length = sum(shelf.pool.total_length for shelf in shelves.parts)
     weights = _Weights(
@@ -50,20 +47,6 @@ def score_words(shelves: Shelves, terms: Sequence[str], settings: RecallSettings
     )
     scored = [_score_shelf(shelf, terms, one, weights) for shelf, one in zip(shelves.parts, found, strict=True)]
     return Worded(shelves.joined(scored), sum(weights.rarity))
-
-
-def find_terms(view: Snapshot, pool: Pool, terms: Sequence[str]) -> list[Found]:
-    """For each term the documents of a pool that hold it."""
-    stored = view.postings(pool.space, terms)
-    found: list[Found] = []
-    for term in terms:
-        nums, counts = read_postings(stored[term]) if stored[term] else (np.empty(0, np.int64), np.empty(0, np.float32))
-        late = [(one.num, count) for one in pool.waiting if (count := one.count(term))]
-        if late:
-            nums = np.concatenate([nums, np.array([num for num, _ in late], np.int64)])
-            counts = np.concatenate([counts, np.array([count for _, count in late], np.float32)])
-        found.append((nums, counts))
-    return found
 
 
 def _rarity(total: int, holders: int) -> float:
@@ -92,5 +75,5 @@ def _score_shelf(shelf: Shelf, terms: Sequence[str], found: list[Found], weights
     whole = weights.score(shelf.pool, found)
     if shelf.passages is None or not shelf.passages.count:
         return whole
-    held = find_terms(shelf.view, shelf.passages, terms)
+    held = Holders(shelf.view, shelf.passages).of(terms)
     return shelf.best_passages(weights.score(shelf.passages, held), whole)

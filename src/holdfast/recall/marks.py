@@ -16,7 +16,7 @@ from holdfast.recall.cache import BlockCache
 from holdfast.store.codes import role_number
 from holdfast.store.protocol import Document, Space
 
-__all__ = ["Mark", "marks_of", "prior_of", "read_ahead", "statements", "wanted_marks"]
+__all__ = ["Mark", "forget_read", "marks_of", "prior_of", "read_ahead", "statements", "wanted_marks"]
 
 _READ_CHARS = 20_000
 """A longer text is a paste: what it is about stands at its head."""
@@ -129,6 +129,11 @@ def read_ahead(documents: Sequence[Document]) -> None:
     texts = [text for text in dict.fromkeys(said) if not _kept.holds(text)]
     for text, weighed in zip(texts, weigh_apart(texts), strict=True):
         _kept.keep(text, None, *_with_size(text, weighed))
+
+
+def forget_read() -> None:
+    """After an erase: what was read ahead is read again when it is needed."""
+    _kept.clear()
 
 
 def _with_size(text: str, weighed: Weighed) -> tuple[Weighed, int]:

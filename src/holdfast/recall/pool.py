@@ -19,7 +19,7 @@ from holdfast.recall.marks import Mark, marks_of, prior_of
 from holdfast.store.protocol import BLOCK, BlockRef, Document, Snapshot, Space
 from holdfast.words import speaker_terms, term_counts
 
-__all__ = ["Pool", "Waiting", "read_pool", "words_stage"]
+__all__ = ["Pool", "Waiting", "narrowed", "read_pool", "words_stage"]
 
 _ALL = 1_000_000_000
 
@@ -53,9 +53,12 @@ class Cuts:
     owners: NDArray[np.int64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Pool:
-    """The documents of one space by number; a number that nobody has is zeros with exists False."""
+    """The documents of one space by number; a number that nobody has is zeros with exists False.
+
+    Two pools are equal if they are one: what was worked out from a pool holds for as long as it is the same.
+    """
 
     space: Space
     exists: NDArray[np.bool_]
@@ -76,6 +79,8 @@ class Pool:
     waiting: Sequence[Waiting] = ()
     last: Mapping[int, int] = field(default_factory=dict)
     """By session its last document."""
+    narrowed: bool = False
+    """Some documents of the index are left out: its postings name more than exist here."""
 
     @property
     def size(self) -> int:
@@ -120,6 +125,17 @@ def read_pool(view: Snapshot, namespace: str, space: Space, cache: BlockCache, m
 
     # Between two turns nothing changes, and most questions are asked then.
     return cache.get((namespace, space, "all documents"), (tuple(refs), documents), extend)
+
+
+def narrowed(pool: Pool, sort: int) -> Pool:
+    """The pool without the documents of one sort: it counts, weighs and finds as if they were not there."""
+    kept = pool.exists & (pool.sort != sort)
+    if pool.count == int(np.count_nonzero(kept)):
+        return pool
+    return _counted(
+        replace(pool, exists=kept, length=pool.length * kept, narrowed=True),
+        [one for one in pool.waiting if kept[one.num]],
+    )
 
 
 def _wait(document: Document, max_chars: int) -> tuple[Waiting, int]:

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from holdfast.errors import ModelError
 from holdfast.models.embedder import Embedder
-from holdfast.recall.lexical import find_terms
 from holdfast.recall.shelf import Shelf
 from holdfast.settings import RecallSettings
 from holdfast.words import query_terms, script_of, terms
@@ -63,7 +62,7 @@ def read(text: str, speaker: Speaker | None, embedder: Embedder | None, settings
 def named_speaker(shelf: Shelf, text: str, settings: RecallSettings) -> Speaker | None:
     """The one speaker of the namespace whom the text names; none when it names two, or nobody."""
     names = query_terms(text[: settings.question_chars], settings.question_terms)
-    found = find_terms(shelf.view, shelf.pool, [f"@{name}" for name in names])
+    found = shelf.holders.of([f"@{name}" for name in names])
     spoken = [(name, nums) for name, (nums, _) in zip(names, found, strict=True) if len(nums)]
     if not spoken or any(not np.array_equal(nums, spoken[0][1]) for _, nums in spoken):
         return None

@@ -12,18 +12,16 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.model import Role
 from holdfast.moments import to_micros
 from holdfast.recall.lexical import Worded
 from holdfast.recall.marks import Mark
 from holdfast.recall.semantic import Meant
-from holdfast.recall.shelf import Shelf, Shelves
+from holdfast.recall.shelf import Sessions, Shelves
 from holdfast.recall.when import Window
 from holdfast.settings import RecallSettings
-from holdfast.store.codes import role_number
 from holdfast.store.protocol import Space
 
-__all__ = ["answering", "standard", "trust", "wishes", "with_context"]
+__all__ = ["answering", "said_in", "standard", "trust", "wishes", "with_context"]
 
 Scores = NDArray[np.float32]
 Mask = NDArray[np.bool_]
@@ -45,7 +43,8 @@ def standard(scores: Scores, heard: Mask, among: int | None = None) -> Scores:
     base = kept[:among].astype(np.float64)
     count = max(int(np.count_nonzero(heard[:among])), 1)
     mean = float(base.sum()) / count
-    spread = max(float(np.dot(base, base)) / count - mean * mean, 0.0) ** 0.5
+    # Not np.dot: BLAS would share these few microseconds out among threads, and wait for them on a busy machine.
+    spread = max(float(np.square(base).sum()) / count - mean * mean, 0.0) ** 0.5
     if spread < _NO_SPREAD:
         return np.zeros_like(scores)
     kept -= np.float32(mean)
@@ -62,26 +61,23 @@ def answering(
     Among a few documents standard scores say little (of two, one is always at +1), so there the share of the question
     that a document holds counts as such.
     """
-    exists = shelves.column("exists")
+    exists = shelves.columns.exists
     among = _turns(shelves)
     if meaning is None:
         return standard(words.scores, exists, among)
     heard = meaning.heard
     told = standard(meaning.told, heard, among)
-    prior = shelves.column("prior").astype(np.float32) * np.float32(1 / 255)
     score = standard(words.scores, exists, among) * np.float32(settings.words)
     few = 1.0 - _crowd(shelves)
     if few > 0.0:
         score += words.scores * np.float32(2.0 * few / max(words.ceiling, _NO_SPREAD))
     score += told * np.float32(settings.told)
     if not replies:  # only the user's statements have a prior
-        score += standard(told * prior, heard, among) * np.float32(settings.worth)
+        score += standard(told * shelves.columns.prior, heard, among) * np.float32(settings.worth)
     window = standard(meaning.window, heard, among)
-    if len(shelves.parts) > 1:  # a record stands in the window of its turn; one of no turn stands alone
-        owners = shelves.owners()
-        alone = owners == np.arange(len(owners))
-        alone[: shelves.parts[0].pool.size] = False
-        window = np.where(alone, told, window[owners])
+    records, turns = shelves.columns.told_by  # a record stands in the window of its turn; one of no turn stands alone
+    window[records] = window[turns]
+    window[shelves.columns.alone] = told[shelves.columns.alone]
     score += window * np.float32(settings.window)
     return score
 
@@ -99,13 +95,13 @@ def trust(shelves: Shelves, replies: bool, settings: RecallSettings) -> Scores:
     documents stands about √n above the rest: in a small store a preference must stay below that.
     """
     preference = settings.user_preference * _crowd(shelves) * (-1.0 if replies else 1.0)
-    return shelves.joined([_own(shelf) for shelf in shelves.parts]) * np.float32(preference)
+    return shelves.columns.own * np.float32(preference)
 
 
 def wishes(shelves: Shelves, wanted: Mark, windows: Sequence[Window], settings: RecallSettings) -> Scores:
     """What else speaks for a document: it holds what the question asks for, or was said in the time it names."""
-    offset = np.zeros(sum(shelf.pool.size for shelf in shelves.parts), np.float32)
-    marks = shelves.column("marks")
+    offset = np.zeros(shelves.columns.size, np.float32)
+    marks = shelves.columns.marks
     for mark, weight in (
         (Mark.NUMBER, settings.number_preference),
         (Mark.TIME, settings.time_preference),
@@ -114,9 +110,9 @@ def wishes(shelves: Shelves, wanted: Mark, windows: Sequence[Window], settings: 
         if wanted & mark:
             offset += ((marks & np.uint8(mark)) > 0) * np.float32(weight)
     if wanted:
-        offset *= shelves.joined([_own(shelf) for shelf in shelves.parts])
+        offset *= shelves.columns.own
     if windows:
-        offset += _said_in(windows, shelves.column("at")) * np.float32(settings.when_weight)
+        offset += said_in(windows, shelves.columns.at) * np.float32(settings.when_weight)
     offset *= np.float32(_crowd(shelves))
     return offset
 
@@ -126,22 +122,14 @@ def _crowd(shelves: Shelves) -> float:
     return min(1.0, math.sqrt(shelves.count) / _FULL_PREFERENCE)
 
 
-def _own(shelf: Shelf) -> Scores:
-    """How much a document is the user's own word: a record as far as it can be relied on, an assistant's turn not."""
-    if shelf.space is Space.RECORD:
-        return shelf.pool.prior.astype(np.float32) * np.float32(1 / 255)
-    own: Scores = (shelf.pool.sort == role_number(Role.USER)).astype(np.float32)
-    return own
-
-
-def _said_in(windows: Sequence[Window], at: NDArray[np.int64]) -> Scores:
+def said_in(windows: Sequence[Window], at: NDArray[np.int64]) -> Scores:
     """How near each time lies to the nearest of the windows, times the window's certainty."""
     best = np.zeros(len(at), np.float32)
     for window in windows:
         start, end = to_micros(window.start), to_micros(window.end)
         early = np.maximum(start - at, 0) / max((end - start) / 4, _DAY)
         late = np.maximum(at - end, 0) / max(end - start, 7 * _DAY)
-        np.maximum(best, (0.5 ** (early + late)).astype(np.float32) * np.float32(window.certainty), out=best)
+        np.maximum(best, np.exp2(-(early + late).astype(np.float32)) * np.float32(window.certainty), out=best)
     return best
 
 
@@ -155,16 +143,23 @@ def with_context(
     if speaker is not None:
         extra[speaker] += np.float32(settings.speaker_preference)
     own = scores + extra
-    before = shelves.linked("before")
-    asked = (shelves.column("marks")[before] & np.uint8(Mark.QUESTION)) > 0
-    asked &= before != np.arange(len(before))
-    short = np.clip(1.0 - shelves.column("length") / np.float32(settings.answer_words), 0.0, 1.0)
-    mean = np.float32(own.mean(dtype=np.float64)) if len(own) else np.float32(0)
-    extra += (asked * short).astype(np.float32) * np.float32(settings.answer_share) * (own[before] - mean)
-    session = shelves.column("session").astype(np.int64)
-    best = np.full(int(session.max(initial=0)) + 1, mean, np.float32)
-    np.maximum.at(best, session, own)
-    best[0] = mean  # no session: records of no turn
-    extra += best[session] * np.float32(settings.session_share)
-    raised: Scores = scores + extra[shelves.owners()]
+    # Of what exists: lines of the log that are no turns, and digests that are left out, must not pull it down.
+    mean = np.float32((own * shelves.columns.exists).sum(dtype=np.float64) / max(shelves.count, 1))
+    there, asked, lean = shelves.columns.answers
+    extra[there] += lean * np.float32(settings.answer_share) * (own[asked] - mean)
+    extra += _best_of_session(shelves.columns.sessions, own, mean) * np.float32(settings.session_share)
+    raised: Scores = scores + extra
+    records, turns = shelves.columns.told_by
+    raised[records] = scores[records] + extra[turns]
     return raised
+
+
+def _best_of_session(sessions: Sessions, own: Scores, mean: np.float32) -> Scores:
+    """Of each document the best score of its session, the mean at least."""
+    if not len(own):
+        return own
+    best = np.maximum(np.maximum.reduceat(own[sessions.order], sessions.starts), mean)
+    if sessions.nowhere:
+        best[0] = mean
+    spread: Scores = best[sessions.place]
+    return spread

@@ -15,16 +15,16 @@ from holdfast.models.embedder import Embedder
 from holdfast.moments import to_micros
 from holdfast.recall.cache import BlockCache
 from holdfast.recall.current import current_first
+from holdfast.recall.echo import echo
 from holdfast.recall.floor import above_floor
 from holdfast.recall.hits import Found, provenance_of, read_nouns
 from holdfast.recall.legs import Answer, Legs
-from holdfast.recall.lexical import find_terms
 from holdfast.recall.marks import wanted_marks
 from holdfast.recall.question import asks_for_replies, identifiers, named_speaker, named_terms
 from holdfast.recall.rank import trust, wishes, with_context
 from holdfast.recall.recent import recent_turns
 from holdfast.recall.seed import seed_scores
-from holdfast.recall.shelf import Shelf, Shelves, read_shelf
+from holdfast.recall.shelf import Columns, Shelf, Shelves, read_shelf, side_by_side
 from holdfast.recall.when import Asked, Recency, Window, read_question
 from holdfast.settings import Settings
 from holdfast.store.codes import kind_number
@@ -88,6 +88,7 @@ def search(
     watch.stage("shelves", shelves.count, "turns and records that may be found")
     answer = legs.ask(query.text, watch.stage)
     windows = _windows(legs, asked, now)
+    allowed = shelves.joined([_allowed(shelf, query) for shelf in shelves.parts])
     note = ""
     if settings.recall.ranker == "seed":
         raw = fused = seed_scores(shelves, answer.meaning, query.session is not None, now, settings.recall)
@@ -96,17 +97,24 @@ def search(
         trusted = trust(shelves, replies, settings.recall)
         wanted = wishes(shelves, wanted_marks(query.text), windows, settings.recall)
         for shelf, start in zip(shelves.parts, shelves.starts, strict=True):
-            for nums, _ in find_terms(shelf.view, shelf.pool, identifiers(answer.question.terms)):
+            for nums, _ in shelf.holders.of(identifiers(answer.question.terms)):
                 wanted[start + nums] += np.float32(settings.recall.identifier_preference)
         spoken = None if speaker is None else speaker.turns
-        fused = with_context(shelves, answering + trusted + wanted, spoken, settings.recall)
+        own = answering + trusted + wanted
+        fused = with_context(shelves, own, spoken, settings.recall)
+        if answer.meaning is not None:
+            if spoken is not None:
+                own[spoken] += np.float32(settings.recall.speaker_preference)
+            near = _candidates(fused, allowed, settings.recall.echo_among)
+            first = near[np.lexsort((-near, -own[near]))]  # by what they say, not by where they stand
+            fused[near] += echo(shelves, answer.meaning, first, near, settings.recall)
         raw = fused - trusted
     watch.stage("weighed", len(windows), note or "times that the question names")
-    best = _candidates(shelves, fused, query, settings.recall.rescore)
+    best = _candidates(fused, allowed, max(settings.recall.rescore, 4 * query.limit))
     cosines = legs.cosines(answer.question, best.tolist())
-    best = best[above_floor(legs, answer, best, cosines)]
+    best = best[above_floor(legs, answer, best, cosines, windows, fused)]
     watch.stage("floor", len(best), "candidates above the floor")
-    order = _in_order(best, fused, shelves.column("at"))
+    order = _in_order(best, fused, shelves.columns)
     found = Found(query.limit, answer.question.terms)
     # Who asks about a time wants what held then; else what holds now comes before what it replaced.
     compared = 1 if windows or query.as_of is not None else settings.recall.compared
@@ -126,11 +134,20 @@ def _read_shelves(
     else:
         spaces = [Space.TURN] if query.kind is Kind.TURN else [Space.RECORD]
     shelves = [
-        read_shelf(view, namespace, space, cache, settings.index.max_chars, common=number > 0)
+        read_shelf(
+            view,
+            namespace,
+            space,
+            cache,
+            settings.index.max_chars,
+            common=number > 0,
+            digests=query.kind is Kind.SUMMARY,
+        )
         for number, (namespace, view) in enumerate(views)
         for space in spaces
     ]
-    return Shelves([shelves[0], *(shelf for shelf in shelves[1:] if shelf.pool.count)])
+    filled = [shelves[0], *(shelf for shelf in shelves[1:] if shelf.pool.count)]
+    return side_by_side(filled, cache, settings.recall.answer_words)
 
 
 def _allowed(shelf: Shelf, query: Query) -> NDArray[np.bool_]:
@@ -212,10 +229,9 @@ def _lately(view: Snapshot, query: Query, asked: Asked, watch: _Stopwatch) -> Hi
 # --- from scores to hits
 
 
-def _candidates(shelves: Shelves, fused: Scores, query: Query, rescored: int) -> NDArray[np.int64]:
+def _candidates(fused: Scores, allowed: NDArray[np.bool_], count: int) -> NDArray[np.int64]:
     """Positions worth a closer look, in no order."""
-    allowed = shelves.joined([_allowed(shelf, query) for shelf in shelves.parts])
-    best = _top(np.where(allowed, fused, -np.inf), max(rescored, 4 * query.limit))
+    best = _top(np.where(allowed, fused, -np.inf), count)
     kept: NDArray[np.int64] = best[allowed[best]]
     return kept
 
@@ -231,9 +247,9 @@ def _top(scores: Scores, count: int) -> NDArray[np.int64]:
     return np.argpartition(scores, -count)[-count:]
 
 
-def _in_order(best: NDArray[np.int64], fused: Scores, at: NDArray[np.int64]) -> list[int]:
-    """Best first; of equals the one said later, then the later line of the log."""
-    order = best[np.lexsort((-best, -at[best], -fused[best]))]
+def _in_order(best: NDArray[np.int64], fused: Scores, columns: Columns) -> list[int]:
+    """Best first; of equals the one said later, then the later line of the log, then a record before its turn."""
+    order = best[np.lexsort((-best, -columns.line[best], -columns.at[best], -fused[best]))]
     return [int(position) for position in order]
 
 

@@ -47,6 +47,8 @@ class Meant:
     window: Scores
     heard: NDArray[np.bool_]
     """Where there is a vector at all."""
+    segments: Sequence[Sequence[Segment]] = ()
+    """What was scanned, by shelf."""
 
 
 def scan_shelves(shelves: Shelves, fingerprint: str, question: Scores, cache: BlockCache) -> Meant:
@@ -63,6 +65,7 @@ def scan_shelves(shelves: Shelves, fingerprint: str, question: Scores, cache: Bl
         shelves.joined([one.told for one in scanned]),
         shelves.joined([one.window for one in scanned]),
         shelves.joined([one.heard for one in scanned]),
+        read,
     )
 
 
@@ -74,6 +77,9 @@ def _reading(shelf: Shelf) -> Space:
 def _scan_shelf(shelf: Shelf, segments: Sequence[Segment], fingerprint: str, aimed: Scores, cache: BlockCache) -> Meant:
     told, heard = _products(segments, shelf.pool.size, aimed)
     if shelf.space is Space.RECORD:
+        if shelf.pool.narrowed:
+            heard &= shelf.pool.exists
+            told *= heard
         return Meant(told, told, heard)
     return Meant(told, _windows(shelf, told, fingerprint, cache), heard)
 
@@ -121,7 +127,9 @@ def _products(segments: Iterable[Segment], size: int, question: Scores) -> tuple
     heard = np.zeros(size, np.bool_)
     codes, scales = quantise(question[None])
     for segment in segments:
-        found = np.asarray(simsimd.cdist(codes, segment.codes, "dot"), np.float32)[0]
+        # Sums of int8 products stay below 2**24 up to 1,040 dimensions: a float32 holds them exactly. (cdist's own
+        # `out` argument is not used: it gives back a None that it never took a reference to.)
+        found = np.asarray(simsimd.cdist(codes, segment.codes, "dot", out_dtype="float32"))[0]
         products[segment.nums] = found * (segment.scales * scales[0])
         heard[segment.nums] = segment.scales > 0  # the zero vector: nothing the embedder knows
     return products, heard

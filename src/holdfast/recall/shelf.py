@@ -7,16 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.model import Kind, Role
 from holdfast.recall.cache import BlockCache
-from holdfast.recall.pool import Pool, read_pool
+from holdfast.recall.holders import Holders
+from holdfast.recall.marks import Mark
+from holdfast.recall.pool import Pool, narrowed, read_pool
+from holdfast.store.codes import kind_number, role_number
 from holdfast.store.protocol import Snapshot, Space
 
-__all__ = ["Shelf", "Shelves", "read_shelf"]
+__all__ = ["Columns", "Shelf", "Shelves", "read_shelf", "side_by_side"]
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,10 @@ class Shelf:
     def space(self) -> Space:
         return self.pool.space
 
+    @cached_property
+    def holders(self) -> Holders:
+        return Holders(self.view, self.pool)
+
     def best_passages(self, scores: NDArray[np.float32], whole: NDArray[np.float32]) -> NDArray[np.float32]:
         """For each document the best of its passages' scores; its own where it is not cut."""
         best = whole.copy()
@@ -45,44 +54,141 @@ class Shelf:
         return best
 
 
-@dataclass(frozen=True)
-class Shelves:
-    parts: Sequence[Shelf]
+class Columns:
+    """The columns of several pools end to end, and what follows from them alone.
+
+    Worked out once and kept for as long as no pool changes: most of a search's arithmetic does not depend on what is
+    asked.
+    """
+
+    def __init__(self, pools: Sequence[Pool], common: Sequence[bool], answer_words: int) -> None:
+        self._pools = pools
+        self._common = common
+        self._answer_words = answer_words
+        sizes = [pool.size for pool in pools]
+        self.size = sum(sizes)
+        self.starts = [sum(sizes[:number]) for number in range(len(sizes))]
 
     @property
-    def starts(self) -> list[int]:
-        sizes = [shelf.pool.size for shelf in self.parts]
-        return [sum(sizes[:number]) for number in range(len(sizes))]
-
-    @property
-    def count(self) -> int:
-        return sum(shelf.pool.count for shelf in self.parts)
-
-    def column(self, name: str) -> NDArray[Any]:
-        return self.joined([getattr(shelf.pool, name) for shelf in self.parts])
+    def nbytes(self) -> int:
+        """What it may come to hold, roughly."""
+        return 48 * self.size
 
     def joined(self, parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
         """Columns end to end; most namespaces have one shelf that is not empty, which needs no copy."""
         filled = [part for part in parts if len(part)]
         return filled[0] if len(filled) == 1 else np.concatenate(parts)
 
-    def linked(self, name: str) -> NDArray[np.int64]:
-        """A column of numbers on the same shelf (`before`, `after`), as positions."""
+    def _column(self, name: str) -> NDArray[Any]:
+        return self.joined([getattr(pool, name) for pool in self._pools])
+
+    @cached_property
+    def exists(self) -> NDArray[np.bool_]:
+        return self._column("exists")
+
+    @cached_property
+    def at(self) -> NDArray[np.int64]:
+        return self._column("at")
+
+    @cached_property
+    def line(self) -> NDArray[np.int64]:
+        """The line of the log that made each document: unlike a record's number, a rebuild does not change it."""
         return self.joined(
-            [getattr(shelf.pool, name) + start for shelf, start in zip(self.parts, self.starts, strict=True)]
+            [
+                pool.index.astype(np.int64) if pool.space is Space.RECORD else np.arange(pool.size)
+                for pool in self._pools
+            ]
         )
 
-    def owners(self) -> NDArray[np.int64]:
-        """The position of the turn that a document came from; its own for a turn, and for a record of no turn."""
-        owners = np.arange(sum(shelf.pool.size for shelf in self.parts))
-        turns = self.parts[0]
-        for shelf, start in zip(self.parts, self.starts, strict=True):
-            if shelf.space is Space.RECORD and turns.space is Space.TURN and not shelf.common:
-                born = shelf.pool.index.astype(np.int64)
-                known = born < turns.pool.size
-                known[known] = turns.pool.exists[born[known]]
-                owners[start + np.flatnonzero(known)] = born[known]
-        return owners
+    @cached_property
+    def marks(self) -> NDArray[np.uint8]:
+        return self._column("marks")
+
+    @cached_property
+    def prior(self) -> NDArray[np.float32]:
+        """How likely its best sentence is worth keeping, 0 to 1."""
+        return self._column("prior").astype(np.float32) * np.float32(1 / 255)
+
+    @cached_property
+    def own(self) -> NDArray[np.float32]:
+        """How much a document is the user's own word: a record as far as it can be relied on, an assistant's not."""
+        return self.joined(
+            [
+                pool.prior.astype(np.float32) * np.float32(1 / 255)
+                if pool.space is Space.RECORD
+                else (pool.sort == role_number(Role.USER)).astype(np.float32)
+                for pool in self._pools
+            ]
+        )
+
+    @cached_property
+    def told_by(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The records that a turn of the first shelf made, and the positions of those turns."""
+        records, turns = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+        first = self._pools[0]
+        for pool, start, common in zip(self._pools, self.starts, self._common, strict=True):
+            if pool.space is Space.RECORD and first.space is Space.TURN and not common:
+                born = pool.index.astype(np.int64)
+                known = born < first.size
+                known[known] = first.exists[born[known]]
+                records.append(start + np.flatnonzero(known))
+                turns.append(born[known])
+        return np.concatenate(records), np.concatenate(turns)
+
+    @cached_property
+    def alone(self) -> NDArray[np.int64]:
+        """Documents behind the first shelf that no turn of it made."""
+        alone = np.ones(self.size, np.bool_)
+        alone[: self._pools[0].size] = False
+        alone[self.told_by[0]] = False
+        return np.flatnonzero(alone)
+
+    @cached_property
+    def answers(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
+        """Short documents that follow a question: their positions, the question's, and how much they lean on it."""
+        before = self.joined([pool.before + start for pool, start in zip(self._pools, self.starts, strict=True)])
+        asked = ((self.marks[before] & np.uint8(Mark.QUESTION)) > 0) & (before != np.arange(self.size))
+        short = np.clip(1.0 - self._column("length") / np.float32(self._answer_words), 0.0, 1.0)
+        there = np.flatnonzero(asked & (short > 0))
+        return there, before[there], short[there].astype(np.float32)
+
+    @cached_property
+    def sessions(self) -> Sessions:
+        session = self._column("session")
+        order = np.argsort(session, kind="stable")
+        new = np.append(True, session[order][1:] != session[order][:-1]) if self.size else np.empty(0, np.bool_)
+        place = np.empty(self.size, np.int32)
+        place[order] = np.cumsum(new) - 1
+        return Sessions(order, np.flatnonzero(new), place, bool(self.size) and int(session[order[0]]) == 0)
+
+
+@dataclass(frozen=True)
+class Sessions:
+    """Which documents are of one session: those of the n-th stand in `order` from `starts[n]` on."""
+
+    order: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    place: NDArray[np.int32]
+    """Of each document the number of its session."""
+    nowhere: bool
+    """The first are of no session at all: records of no turn."""
+
+
+@dataclass(frozen=True)
+class Shelves:
+    parts: Sequence[Shelf]
+    columns: Columns
+
+    @property
+    def starts(self) -> list[int]:
+        return self.columns.starts
+
+    @property
+    def count(self) -> int:
+        return sum(shelf.pool.count for shelf in self.parts)
+
+    def joined(self, parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+        return self.columns.joined(parts)
 
     def numbers(self, positions: Sequence[int]) -> list[list[int]]:
         """Which documents of each shelf these positions are."""
@@ -92,9 +198,38 @@ class Shelves:
         ]
 
 
+def side_by_side(shelves: Sequence[Shelf], cache: BlockCache, answer_words: int) -> Shelves:
+    pools = tuple(shelf.pool for shelf in shelves)
+    columns = cache.get(
+        ("columns", *((shelf.namespace, shelf.space) for shelf in shelves)),
+        (pools, answer_words),
+        partial(_lay_out, pools, [shelf.common for shelf in shelves], answer_words),
+    )
+    return Shelves(shelves, columns)
+
+
+def _without_digests(pool: Pool) -> tuple[Pool, int]:
+    kept = narrowed(pool, kind_number(Kind.SUMMARY))
+    return kept, 0 if kept is pool else kept.exists.nbytes + kept.length.nbytes
+
+
+def _lay_out(pools: Sequence[Pool], common: Sequence[bool], answer_words: int) -> tuple[Columns, int]:
+    columns = Columns(pools, common, answer_words)
+    return columns, columns.nbytes
+
+
 def read_shelf(
-    view: Snapshot, namespace: str, space: Space, cache: BlockCache, max_chars: int, common: bool = False
+    view: Snapshot,
+    namespace: str,
+    space: Space,
+    cache: BlockCache,
+    max_chars: int,
+    common: bool = False,
+    digests: bool = True,
 ) -> Shelf:
+    """Without `digests` there are no summaries on it: they say again what turns say, and would stand in their place."""
     pool = read_pool(view, namespace, space, cache, max_chars)
+    if space is Space.RECORD and not digests:
+        pool = cache.get((namespace, space, "without digests"), (pool,), partial(_without_digests, pool))
     passages = read_pool(view, namespace, Space.PASSAGE, cache, max_chars) if space is Space.TURN else None
     return Shelf(view, namespace, pool, passages, common)

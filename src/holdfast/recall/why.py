@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from holdfast.errors import NotFound
 from holdfast.gate.calibrate import probability
 from holdfast.insight import Step
+from holdfast.log.compaction import compact_stage
 from holdfast.model import Action, Decision, Entry, Kind, Record, Role, Turn, Why
 from holdfast.recall.calibration import curve_of
 from holdfast.recall.semantic import vectors_stage
 from holdfast.settings import AdmitSettings, IndexSettings, Settings
-from holdfast.store.protocol import ADMIT_STAGE, Snapshot, Space
+from holdfast.store.protocol import ADMIT_STAGE, COMPACTION, Snapshot, Space
 
 __all__ = ["decisions_of", "explain_act", "find", "why"]
 
@@ -19,6 +20,8 @@ __all__ = ["decisions_of", "explain_act", "find", "why"]
 def find(view: Snapshot, noun_id: str) -> Turn | Record:
     """The turn or record of this id, or NotFound."""
     noun = view.turn(noun_id) or view.record(noun_id)
+    if noun is None and (at := view.erased_at(noun_id)) is not None:
+        raise NotFound(f"{noun_id!r} was erased on {at:%d %B %Y at %H:%M} UTC; nothing of it is kept")
     if noun is None:
         raise NotFound(f"there is no turn or record {noun_id!r} in this namespace")
     return noun
@@ -43,14 +46,16 @@ def why(view: Snapshot, noun_id: str, fingerprint: str | None, settings: Setting
     if isinstance(noun, Record):
         turns = tuple(turn for turn_id in noun.turn_ids if (turn := view.turn(turn_id)) is not None)
         return Why(noun.id, noun.kind, noun.text, None, decisions_of(view, noun), turns=turns)
+    records = view.records_of(noun)
     decisions = [
         _kept(noun),
         _indexed(noun, settings.index),
         _embedded(view, noun, fingerprint),
         *_judged(view, noun, settings.admit),
+        *_compacted(view, noun, records),
         *(explain_act(act) for act in view.acts(noun.id)),
     ]
-    return Why(noun.id, Kind.TURN, noun.text, noun.session, tuple(decisions), records=tuple(view.records_of(noun)))
+    return Why(noun.id, Kind.TURN, noun.text, noun.session, tuple(decisions), records=tuple(records))
 
 
 def decisions_of(view: Snapshot, record: Record) -> tuple[Decision, ...]:
@@ -83,6 +88,23 @@ def _scored(turn: Turn, curve: Sequence[Step]) -> Decision:
     if curve:
         reason += f"; by your labels {probability(curve, said['g']):.0%} of such turns are useful"
     return Decision("scored", reason)
+
+
+def _compacted(view: Snapshot, turn: Turn, records: Sequence[Record]) -> Iterator[Decision]:
+    """Whether it left the active view of its session, and what stands for it there."""
+    made = [record for record in records if COMPACTION in record.metadata]
+    gone = {record.id for record in made if not view.is_live(record)}
+    for record in made:
+        at = next((decision.at for decision in view.receipts(record.id)), None)
+        if record.kind is Kind.GUIDANCE:
+            what, told = "protected", f"its rules are kept word for word as {record.id}"
+        else:
+            what, told = "summarised", f"with {len(record.turn_ids) - 1} other turns in {record.id}; expand shows them"
+        if record.id in gone:
+            told += "; that is forgotten now, so the turn is in the active view again"
+        yield Decision(what, told, at, {"record": record.id})
+    if not made and turn.index < view.cursor(compact_stage(turn.session)):
+        yield Decision("left as it is", "a compaction passed it and no digest of it was shorter: it stays active")
 
 
 def _kept(turn: Turn) -> Decision:

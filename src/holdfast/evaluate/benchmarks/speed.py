@@ -27,7 +27,7 @@ from holdfast.models.static import StaticEmbedder
 from holdfast.recall.cache import BlockCache
 from holdfast.recall.lexical import score_words
 from holdfast.recall.semantic import exact, scan, scan_shelves
-from holdfast.recall.shelf import Shelves, read_shelf
+from holdfast.recall.shelf import Shelves, read_shelf, side_by_side
 from holdfast.settings import Settings, load_settings
 from holdfast.store.open import open_store
 from holdfast.store.protocol import Snapshot, Space
@@ -335,7 +335,8 @@ class _Place:
 
     def _shelves(self, view: Snapshot) -> Shelves:
         most = self._settings.index.max_chars
-        return Shelves([read_shelf(view, self.name, space, self._cache, most) for space in (Space.TURN, Space.RECORD)])
+        shelves = [read_shelf(view, self.name, space, self._cache, most) for space in (Space.TURN, Space.RECORD)]
+        return side_by_side(shelves, self._cache, self._settings.recall.answer_words)
 
     def _nearest(self, view: Snapshot, size: int, vector: NDArray[np.float32]) -> list[int]:
         """One reading, as search makes it: scan the codes, take the best, score them again in full precision."""

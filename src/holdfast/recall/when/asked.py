@@ -53,15 +53,6 @@ class Window:
     phrase: str
     place: tuple[int, int]
 
-    def closeness(self, moment: datetime) -> float:
-        """1 inside, and falling outside: slowly after the end, for people tell of a thing once it has happened."""
-        length = self.end - self.start
-        if moment < self.start:
-            return float(0.5 ** ((self.start - moment) / max(length / 4, timedelta(days=1))))
-        if moment >= self.end:
-            return float(0.5 ** ((moment - self.end) / max(length, timedelta(days=7))))
-        return 1.0
-
 
 @dataclass(frozen=True, slots=True)
 class Anchor:

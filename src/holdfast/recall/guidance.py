@@ -1,0 +1,72 @@
+"""Guidance near a question: what CTX-3 compares, every live guidance record by its own cosine.
+
+Search ranks by more than nearness and has a floor of its own; the elevated tier asks for the similarity alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from holdfast.model import Kind, Record
+from holdfast.models.embedder import Embedder
+from holdfast.recall.cache import BlockCache
+from holdfast.recall.question import read
+from holdfast.recall.semantic import exact, scan
+from holdfast.recall.shelf import read_shelf
+from holdfast.settings import Settings
+from holdfast.store.codes import kind_number
+from holdfast.store.protocol import Snapshot, Space
+from holdfast.words import terms
+
+__all__ = ["Guidance", "near_guidance"]
+
+_READ_CHARS = 20_000  # of a shard, for the words it shares
+
+
+@dataclass(frozen=True)
+class Guidance:
+    record: Record
+    similarity: float | None
+    """Cosine with the question; None where meaning is silent, or its vector is not made yet."""
+    shared: float
+    """Share of the question's words that it holds, looked at where meaning is silent."""
+
+
+def near_guidance(
+    view: Snapshot,
+    namespace: str,
+    question: str,
+    embedder: Embedder | None,
+    cache: BlockCache,
+    settings: Settings,
+    limit: int,
+) -> list[Guidance]:
+    """Live guidance records, the nearest first, at most `limit`; those without a similarity behind, newest first."""
+    pool = read_shelf(view, namespace, Space.RECORD, cache, settings.index.max_chars).pool
+    there = pool.exists & (pool.sort == kind_number(Kind.GUIDANCE))
+    for num in (*view.hidden(Space.RECORD), *(num for num, _ in view.retired())):
+        there[num] = False
+    nums = np.flatnonzero(there)
+    if not len(nums) or not question.strip():
+        return []
+    asked = read(question, None, embedder, settings.recall)
+    cosines: dict[int, float] = {}
+    if asked.vector is not None and embedder is not None:
+        mark = embedder.profile.fingerprint
+        products, heard = scan(view, namespace, Space.RECORD, pool.size, mark, asked.vector, cache)
+        known = nums[heard[nums]]
+        nearest = known[np.argsort(-products[known], kind="stable")[:limit]]
+        cosines = exact(view, Space.RECORD, mark, asked.vector, nearest.tolist())
+        nums = nums[~heard[nums]]
+    ranked = sorted(cosines, key=lambda num: (-cosines[num], -num))
+    silent = nums[::-1].tolist()[: limit - len(ranked)]
+    records = view.records([*ranked, *silent])
+    words = frozenset(asked.terms)
+    found = [Guidance(records[num], cosines[num], 0.0) for num in ranked if num in records]
+    return found + [Guidance(records[num], None, _shared(records[num], words)) for num in silent if num in records]
+
+
+def _shared(record: Record, words: frozenset[str]) -> float:
+    return len(words.intersection(terms(record.text[:_READ_CHARS]))) / len(words) if words else 0.0
