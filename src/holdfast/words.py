@@ -115,6 +115,8 @@ def speaker_terms(name: str) -> list[str]:
 
 def fold(text: str) -> str:
     """Compatibility forms made one, accents dropped where a script uses them as decoration."""
+    if text.isascii():
+        return text.lower()
     text = unicodedata.normalize("NFKD", _TOO_MANY_MARKS.sub(r"\1", text.replace("’", "'")))
     kept = [char for char in text if not _is_accent(char)]
     return unicodedata.normalize("NFC", "".join(kept)).casefold()

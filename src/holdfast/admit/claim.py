@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from holdfast.model import Kind, Provenance, Turn
 
-__all__ = ["Candidate", "Extractor", "Proposal", "When"]
+__all__ = ["Candidate", "Extractor", "ExtractsMany", "Proposal", "When"]
 
 
 class Proposal(StrEnum):
@@ -53,6 +53,13 @@ class Candidate:
     criterion: str = ""
     """Version of the prompt or rules that proposed it."""
     notes: dict[str, object] = field(default_factory=dict)
+
+
+@runtime_checkable
+class ExtractsMany(Protocol):
+    """An extractor that reads many turns in less time than one by one."""
+
+    def extract_all(self, turns: Sequence[tuple[Turn, Sequence[Turn]]]) -> list[list[Candidate]]: ...
 
 
 class Extractor(Protocol):

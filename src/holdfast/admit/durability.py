@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from holdfast.admit.glance import FEATURES, Glance, glance
 from holdfast.models.static import shipped_embedder
 
-__all__ = ["Weighed", "features", "weigh", "weigh_apart", "weights_version"]
+__all__ = ["Weighed", "features", "weigh", "weigh_all", "weigh_apart", "weights_version"]
 
 _Numbers = NDArray[np.float64]
 
@@ -49,16 +49,21 @@ def weigh(text: str, answers_question: bool, before: Sequence[str] = ()) -> Weig
 
 
 def weigh_apart(texts: Sequence[str]) -> list[Weighed]:
-    """Many turns, each by itself, as `weigh(text, False)` does; together they take half the time."""
+    """Many turns, each by itself, as `weigh(text, False)` does."""
+    return weigh_all([(text, False, ()) for text in texts])
+
+
+def weigh_all(turns: Sequence[tuple[str, bool, Sequence[str]]]) -> list[Weighed]:
+    """Many turns, each with what `weigh` asks for; together they take half the time."""
     weighed: list[Weighed] = []
-    for start in range(0, len(texts), _AT_ONCE):
-        weighed += _weigh([glance(text, False, ()) for text in texts[start : start + _AT_ONCE]])
+    for start in range(0, len(turns), _AT_ONCE):
+        weighed += _weigh([glance(*turn) for turn in turns[start : start + _AT_ONCE]])
     return weighed
 
 
 def _weigh(turns: Sequence[Glance]) -> list[Weighed]:
     vectors = _embed([sentence for turn in turns for sentence in turn.sentences])
-    seen = np.array([row for turn in turns for row in turn.features], np.float64).reshape(-1, len(FEATURES))
+    seen = np.concatenate([turn.features for turn in turns])
     of_glance, of_meaning = _weights()[: len(FEATURES)], _weights()[len(FEATURES) :]
     # No BLAS: a turn's score must not depend on the turns it is weighed together with.
     scores = np.einsum("ij,j->i", seen, of_glance) + np.einsum("ij,j->i", vectors, of_meaning)
@@ -84,7 +89,7 @@ def features(text: str, answers_question: bool, before: Sequence[str]) -> tuple[
     seen = glance(text, answers_question, before)
     if not seen.sentences:
         return (), np.zeros((0, len(FEATURES) + shipped_embedder().profile.dims))
-    return seen.sentences, np.hstack([np.array(seen.features), _embed(seen.sentences)])
+    return seen.sentences, np.hstack([seen.features, _embed(seen.sentences)])
 
 
 def _embed(found: Sequence[str]) -> NDArray[np.float32]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 
 from holdfast.words import FUNCTION_WORDS, fold
 
@@ -29,25 +31,47 @@ _DECISIVE = frozenset(
 """Function words that a statement may turn on."""
 _MOST_CHARS = 200_000
 """Of one source; a larger rule file is read this far."""
+_MOST_REMEMBERED = 10_000
+"""Characters of a source whose words are kept for the next question."""
 
 
 def is_echo(text: str, recent_texts: Sequence[str]) -> bool:
     """Whether one of the texts says this already, in nearly the same words and with the same values."""
     words = _words(text)
-    return bool(words) and any(_holds(_words(source[:_MOST_CHARS]), words) for source in recent_texts)
+    decisive = {word for word in words if word not in FUNCTION_WORDS or _turns(word)}
+    return bool(words) and any(_holds(_source(source[:_MOST_CHARS]), words, decisive) for source in recent_texts)
 
 
-def _holds(known: list[str], words: list[str]) -> bool:
+@dataclass(frozen=True, slots=True)
+class _Source:
+    words: list[str]
+    distinct: frozenset[str]
+
+
+def _holds(known: _Source, words: list[str], decisive: set[str]) -> bool:
     if len(words) < _SHINGLE:
-        return words == known
-    places = {shingle: place for place, shingle in reversed(list(enumerate(_in_a_row(known))))}
+        return words == known.words
+    if not decisive <= known.distinct:  # told by most sources at once
+        return False
+    places = {shingle: place for place, shingle in reversed(list(enumerate(_in_a_row(known.words))))}
     found = [places.get(shingle) for shingle in _in_a_row(words)]
     met = [place for place in found if place is not None]
     if len(met) < _SHARE * len(found):
         return False
-    passage = known[min(met) : max(met) + _SHINGLE]
-    decisive = {word for word in words if word not in FUNCTION_WORDS or _turns(word)}
+    passage = known.words[min(met) : max(met) + _SHINGLE]
     return decisive <= set(passage) and _negations(passage) == _negations(words)
+
+
+def _source(text: str) -> _Source:
+    return _remembered(text) if len(text) <= _MOST_REMEMBERED else _read(text)
+
+
+def _read(text: str) -> _Source:
+    words = _words(text)
+    return _Source(words, frozenset(words))
+
+
+_remembered = lru_cache(maxsize=64)(_read)  # what the assistant said is asked of every sentence in the turns after it
 
 
 def _words(text: str) -> list[str]:

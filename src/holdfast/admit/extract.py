@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from holdfast.admit.claim import Candidate, When
-from holdfast.admit.durability import Weighed, weigh, weights_version
+from holdfast.admit.durability import Weighed, weigh_all, weights_version
 from holdfast.admit.explicit import requested
 from holdfast.model import Kind, Provenance, Role, Turn
 from holdfast.settings import AdmitSettings
@@ -57,9 +57,21 @@ class DeterministicExtractor:
         self._settings = settings
 
     def extract(self, turn: Turn, before: Sequence[Turn]) -> list[Candidate]:
+        (found,) = self.extract_all([(turn, before)])
+        return found
+
+    def extract_all(self, turns: Sequence[tuple[Turn, Sequence[Turn]]]) -> list[list[Candidate]]:
+        """Many turns, each as `extract` reads it, in less time."""
+        weighed = weigh_all(
+            [
+                (turn.text, answers_question(before), [one.text for one in before if one.role in _SPOKEN])
+                for turn, before in turns
+            ]
+        )
+        return [self._found(turn, before, one) for (turn, before), one in zip(turns, weighed, strict=True)]
+
+    def _found(self, turn: Turn, before: Sequence[Turn], weighed: Weighed) -> list[Candidate]:
         answers = answers_question(before)
-        spoken = [one.text for one in before if one.role in _SPOKEN]
-        weighed = weigh(turn.text, answers, spoken)
         asked = requested(weighed.sentences)
         worth = sorted({*self._worth(weighed), *asked})
         kept = [self._candidate(turn, before, weighed, number, answers, asked.get(number)) for number in worth]

@@ -14,6 +14,9 @@ from functools import cache, lru_cache
 from itertools import pairwise
 from typing import TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from holdfast.admit.glance_shape import SHAPES, shape
 from holdfast.admit.glance_words import EMPTY_OBJECTS, FIRST_PAIRS, FIRST_WORDS, LEADS, LIKING, PAIRS, WORDS
 from holdfast.admit.sentences import sentences
@@ -46,6 +49,7 @@ _CALLED = re.compile(
 
 _FLAGS = tuple(dict.fromkeys([*WORDS, *PAIRS, *FIRST_WORDS, *FIRST_PAIRS]))
 _BIT = {name: 1 << place for place, name in enumerate(_FLAGS)}
+_FLAG_BYTES = (len(_FLAGS) + 7) // 8
 _MADE = (
     "bias", "words", "content", "question", "exclaim", "own_past", "my_kin", "name", "called", "other_name", "answer",
     "first", "alone", "own_content", "you_not_own", "short", "long_own", "life_not_own", "reaction_own", "i_start",
@@ -53,7 +57,12 @@ _MADE = (
     "turn_brief", "my_is", "brief_tells", "am_a", "likes_a",
 )  # fmt: skip
 FEATURES: tuple[str, ...] = (*_MADE, *SHAPES, *_FLAGS)
+_PLACE, _NEW, _TURN = (FEATURES.index(name) for name in ("answer", "new", "turn_answers"))
+"""Where the columns begin that do not depend on the sentence alone: three, two and four of them."""
+_KEPT = 4096
+"""Sentences whose reading is kept, 3 KB each: those of a batch, for the index, the vectors and admission read them."""
 
+_Numbers = NDArray[np.float64]
 
 _Key = TypeVar("_Key")
 
@@ -76,7 +85,15 @@ class Glance:
     """A turn's sentences, and of each its features in the order of FEATURES: flags as 0 or 1, amounts as logarithms."""
 
     sentences: tuple[str, ...]
-    features: list[list[float]]
+    features: _Numbers
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What a sentence shows wherever it stands; the features of its place and turn are 0."""
+
+    content: frozenset[str]
+    features: _Numbers
 
 
 def glance(text: str, answers_question: bool, before: Sequence[str]) -> Glance:
@@ -91,17 +108,21 @@ def glance(text: str, answers_question: bool, before: Sequence[str]) -> Glance:
         math.log1p(sum("?" in sentence for sentence in found)),
         float(len(text[:_MOST_HEARD].split()) <= _BRIEF),
     ]
-    rows = []
-    for number, sentence in enumerate(found):
-        content = _content(sentence)
-        new = len(content - heard)
-        heard |= content
-        place = (float(answers_question and number == 0), float(number == 0), float(len(found) == 1))
-        rows.append(_read(sentence, place, new, new / (1 + len(content)), turn))
+    rows = np.empty((len(found), len(FEATURES)))
+    for row, sentence in zip(rows, found, strict=True):
+        seen = _read(sentence, turn[2] > 0)
+        row[:] = seen.features
+        new = len(seen.content - heard)
+        heard |= seen.content
+        row[_NEW : _NEW + 2] = math.log1p(new), new / (1 + len(seen.content))
+    if found:
+        rows[0, _PLACE : _PLACE + 3] = answers_question, True, len(found) == 1
+    rows[:, _TURN : _TURN + len(turn)] = turn
     return Glance(tuple(found), rows)
 
 
-def _read(sentence: str, place: tuple[float, float, float], new: int, share: float, turn: list[float]) -> list[float]:
+@lru_cache(maxsize=_KEPT)
+def _read(sentence: str, turn_asks: bool) -> _Seen:
     plain = sentence.replace("’", "'")
     words = _WORD.findall(plain.lower())
     numbers = _DIGIT.findall(plain)
@@ -115,7 +136,7 @@ def _read(sentence: str, place: tuple[float, float, float], new: int, share: flo
     uncommon, rare = _how_rare(words, numbers)
     # "My sister's name is Ida", "our standup is at ten": an attribute and its value.
     my_is = float(bool(begin) and begin[0] in ("my", "our") and not _IS.isdisjoint(begin[2:5]))
-    return [
+    features = [
         1.0,
         math.log1p(len(words)),
         content,
@@ -126,7 +147,7 @@ def _read(sentence: str, place: tuple[float, float, float], new: int, share: flo
         math.log1p(min(len(names), 3)),
         float(bool(called)),
         math.log1p(min(sum(name not in called for name in names), 3)),
-        *place,
+        *(0.0, 0.0, 0.0),  # its place
         content if own and not question else 0.0,
         float(bool(you and not own)),
         float(len(words) <= 3),
@@ -135,17 +156,17 @@ def _read(sentence: str, place: tuple[float, float, float], new: int, share: flo
         float(bool(seen & _BIT["reaction"] and own)),
         float(bool(begin) and begin[0].partition("'")[0] in ("i", "we", "my", "our")),
         float(bool(begin) and begin[0].partition("'")[0] in ("you", "your")),
-        math.log1p(new),
-        share,
+        *(0.0, 0.0),  # what is new in it
         math.log1p(len(uncommon)),
         math.log1p(len(rare)),
-        *turn,
+        *(0.0, 0.0, 0.0, 0.0),  # its turn
         my_is,
         float(bool(seen & _BIT["tells"] or my_is) and len(words) <= _BRIEF),
         *_is_and_likes(words),
-        *shape(plain, uncommon, question, turn[2] > 0),
-        *(1.0 if seen & bit else 0.0 for bit in _BIT.values()),
+        *shape(plain, uncommon, question, turn_asks),
     ]
+    flags = np.unpackbits(np.frombuffer(seen.to_bytes(_FLAG_BYTES, "little"), np.uint8), bitorder="little")
+    return _Seen(_content(sentence), np.concatenate([features, flags[: len(_FLAGS)]]))
 
 
 def _is_and_likes(words: list[str]) -> tuple[float, float]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["MAX_SENTENCE", "prose", "sentences"]
+__all__ = ["MAX_SENTENCE", "prose", "sentence_ends", "sentences"]
 
 MAX_SENTENCE = 600
 """A longer "sentence" is a dump; it is cut, and the turn keeps the whole."""
@@ -53,6 +53,11 @@ def sentences(text: str) -> list[str]:
         else:
             found += _split(f" {line}")  # a blank before its first word, as before any other
     return found
+
+
+def sentence_ends(line: str) -> list[int]:
+    """Where the sentences of a line end; what follows the last has no closing mark."""
+    return [match.end() - 1 for match in _END.finditer(f" {line}")]  # a blank before its first word, as in _split
 
 
 def _split(line: str) -> list[str]:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import lru_cache
+from typing import NamedTuple
 
 from holdfast.admit.inflection import is_past, lemma
 from holdfast.admit.quantities import (
@@ -94,8 +95,7 @@ class Reading:
         object.__setattr__(self, "keys", tuple(word.key for word in self.words))
 
 
-@dataclass(frozen=True, slots=True)
-class _Piece:
+class _Piece(NamedTuple):
     """A word as it stands in the text, lower-case, with what its writing tells."""
 
     text: str
@@ -156,6 +156,8 @@ def _folded(word: str) -> str:
 
 def _parts(said: str) -> list[str]:
     """Don't → do not; Karim's → Karim s; gluten-free → gluten free; 3-7 → 3 7; an identifier stays whole."""
+    if said.isalnum() and said.lower() != "cannot":  # most words
+        return [said]
     if "'" in said:
         head, _, ending = said.rpartition("'")
         ending = ending.lower()
@@ -227,6 +229,8 @@ def _gather(pieces: list[_Piece]) -> Reading:
 def _value(pieces: list[_Piece], words: list[str], at: int) -> tuple[tuple[str, WordKind] | None, int]:
     """A number, amount, time or date that starts here, and how many words it takes."""
     word = words[at]
+    if not _begins_value(word):
+        return None, 1
     after = words[at + 1] if at + 1 < len(words) else ""
     if word in WEEKDAYS and not (word == "wed" and not pieces[at].capital):
         return (WEEKDAYS[word], WordKind.DATE), 1
@@ -234,7 +238,7 @@ def _value(pieces: list[_Piece], words: list[str], at: int) -> tuple[tuple[str, 
         return (f"month-{MONTHS[word]}", WordKind.DATE), 1  # its own key: may is a modal word too
     if word in SEASONS:
         return (word, WordKind.DATE), 1
-    if word in ("today", "tomorrow", "yesterday", "tonight"):
+    if word in _NEAR_DAYS:
         return (word, WordKind.DATE), 1
     if word in ("half", "quarter") and after in ("past", "to") and (hour := _hour(words, at + 2)) is not None:
         minutes = (30 if word == "half" else 15) * (1 if after == "past" else -1)
@@ -266,6 +270,23 @@ def _value(pieces: list[_Piece], words: list[str], at: int) -> tuple[tuple[str, 
         value, more = _amount(words, at + taken, amount, "")
         return value, taken + more
     return None, 1
+
+
+@lru_cache(maxsize=_KNOWN_WORDS)
+def _begins_value(word: str) -> bool:
+    """Whether `_value` finds anything that starts with this word: few words do, and each is asked."""
+    return (
+        not word.isalpha()
+        or word in WEEKDAYS
+        or word in MONTHS
+        or word in SEASONS
+        or word in _NEAR_DAYS
+        or word in ("half", "quarter", "minus")
+        or read_number_words([word], 0) is not None
+    )
+
+
+_NEAR_DAYS = frozenset({"today", "tomorrow", "yesterday", "tonight"})
 
 
 def _ends_time(after: str) -> bool:

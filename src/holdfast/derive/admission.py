@@ -21,8 +21,6 @@ from holdfast.store.protocol import ADMIT_STAGE, Move, Snapshot, Space, Store
 
 __all__ = ["Admission"]
 
-_BATCH = 256
-
 
 class Admission:
     """The admission of one namespace. With `asking`, a chat model proposes and rules stand in for it."""
@@ -49,7 +47,7 @@ class Admission:
         # The ledger of the last batch, and the state of the store that it belongs to: if nobody else changed a record
         # since, it need not be read again.
         self._ledger: Ledger | None = None
-        self._state: tuple[str, int, int, int] = ("", 0, 0, 0)
+        self._state: tuple[object, ...] = ()
 
     @property
     def degraded(self) -> str | None:
@@ -82,10 +80,12 @@ class Admission:
                 Space.RECORD, view.cursor(vectors_stage(Space.RECORD, fingerprint)), 1
             ):
                 return 0
-            seqs = [one.num for one in view.documents(Space.TURN, done, _BATCH) if one.num <= embedded]
+            seqs = [
+                one.num for one in view.documents(Space.TURN, done, self._settings.index.batch) if one.num <= embedded
+            ]
             if not seqs:
                 return 0
-            state = (fingerprint, done, view.end(Space.RECORD), view.counts().hidden)
+            state = _state(view, fingerprint, done)
             ledger = self._ledger if self._ledger is not None and self._state == state else None
             self._ledger = None  # whatever happens below, only a batch that was written leaves one behind
             ledger = ledger or Ledger(view.standing(fingerprint))
@@ -104,5 +104,10 @@ class Admission:
             return 0
         with self._store.snapshot(self._namespace) as view:
             self._ledger = ledger
-            self._state = (fingerprint, judged[-1], view.end(Space.RECORD), view.counts().hidden)
+            self._state = _state(view, fingerprint, judged[-1])
         return len(judged)
+
+
+def _state(view: Snapshot, fingerprint: str, done: int) -> tuple[object, ...]:
+    """What a ledger depends on. An erase changes records that were judged long ago."""
+    return fingerprint, done, view.end(Space.RECORD), view.counts().hidden, view.erasures()

@@ -23,15 +23,15 @@ def nearest_earlier(
     fingerprint: str,
     seqs: Sequence[int],
     vectors: NDArray[np.float32],
-    count: int,
+    least: float,
     cache: BlockCache,
 ) -> list[list[float]]:
-    """For each turn the cosines of its nearest earlier turns, best first; a turn is never its own neighbour.
+    """For each turn the cosines of the earlier turns at least this near; a turn is never its own neighbour.
 
     One product a block for the whole batch, from the quantised codes, whether they are in a segment yet or not: a
     rebuild, whose segments end elsewhere, finds the same.
     """
-    best = np.full((len(seqs), count), -1.0, np.float32)
+    found: list[list[float]] = [[] for _ in seqs]
     codes, scales = quantise(vectors)
     own = np.array(seqs, np.int64)[:, None]
     for segment in _segments(view, namespace, fingerprint, max(seqs), cache):
@@ -39,10 +39,13 @@ def nearest_earlier(
         # Whole numbers: a product of floats would round by how many there are, and a rebuild must find the same.
         products = np.asarray(simsimd.cdist(codes, segment.codes, "dot"), np.float32)
         cosines = products * (scales[:, None] * segment.scales[None, :])
-        cosines[nums[None, :] >= own] = -1.0
-        both = np.concatenate([best, cosines], axis=1)
-        best = np.partition(both, -count, axis=1)[:, -count:]
-    return [[float(one) for one in sorted(row, reverse=True) if one > 0.0] for row in best]
+        near = cosines >= np.float32(least)  # few are: sorting them all out took longer than the product
+        if nums[-1] >= own[0, 0]:
+            near &= nums[None, :] < own
+        rows, columns = np.nonzero(near)
+        for row, cosine in zip(rows.tolist(), cosines[rows, columns].tolist(), strict=True):
+            found[row].append(cosine)
+    return found
 
 
 def _segments(view: Snapshot, namespace: str, fingerprint: str, upto: int, cache: BlockCache) -> list[Segment]:

@@ -36,6 +36,9 @@ class Ledger:
         self._born = np.zeros(self._room, np.int64)
         self._ends = np.full(self._room, _NEVER, np.int64)
         self._heirs: dict[int, str] = {}
+        # The vectors of look_ahead, and their products with the records there were then.
+        self._ahead: NDArray[np.float32] = np.zeros((0, 0), np.float32)
+        self._products: NDArray[np.float32] = np.zeros((0, 0), np.float32)
         self._lexicon: _Lexicon | None = None  # places by key; made when it is first asked
         for one in standing:
             self.add(one.record, one.born, np.frombuffer(one.vector, "<f4"))
@@ -73,6 +76,8 @@ class Ledger:
         self.records[at] = record
         if vector is not None:
             self._vectors[at] = vector
+            if at < self._products.shape[1]:
+                self._products[:, at] = self._ahead @ vector
 
     def end(self, record_id: str, seq: int, heir: str | None = None) -> None:
         """It is live no longer from this line on; the heir is the record that replaced it, if one did."""
@@ -90,15 +95,35 @@ class Ledger:
         heirs = ((int(at), self._heirs[int(at)]) for at in near)
         return [self.records[at] for at, heir in heirs if heir in self and self.get(heir).at >= moment]
 
-    def nearest(self, vector: NDArray[np.float32], seq: int, count: int, own: bool) -> list[tuple[Record, float]]:
-        """The live records nearest to a vector at a line of the log; `own`: those this very line made count too."""
+    def look_ahead(self, vectors: NDArray[np.float32]) -> None:
+        """These will be asked for, by their row: one product of many is ten times as quick as one by one."""
+        self._ahead = vectors
+        self._products = np.zeros((len(vectors), 0), np.float32)
+        if self.records:
+            self._products = vectors @ self._vectors[: len(self.records)].T
+
+    def nearest(
+        self, vector: NDArray[np.float32], seq: int, count: int, own: bool, row: int | None = None
+    ) -> list[tuple[Record, float]]:
+        """The live records nearest to a vector at a line of the log; `own`: those this very line made count too.
+
+        `row`: which of those looked ahead for it is.
+        """
         places = np.flatnonzero(self._live(seq, own))
         if not len(places) or not vector.any():
             return []
-        cosines = (self._vectors[: len(self.records)] @ vector)[places]  # all of them: picking rows would copy them
+        cosines = self._cosines(vector, row)[places]
+        if len(places) > count:  # sorting all of them would take longer than the product
+            first = cosines >= np.partition(cosines, -count)[-count]
+            places, cosines = places[first], cosines[first]
         # One by one again: the product over all rounds by how many there are, and a rebuild must find the same.
         best = places[np.lexsort((places, -cosines))[:count]]
         return [(self.records[int(at)], float(self._vectors[at] @ vector)) for at in best]
+
+    def _cosines(self, vector: NDArray[np.float32], row: int | None) -> NDArray[np.float32]:
+        known = 0 if row is None else self._products.shape[1]
+        late = self._vectors[known : len(self.records)] @ vector  # all of them: picking rows would copy them
+        return late if row is None else np.concatenate([self._products[row], late])
 
     def akin(self, text: str, vector: NDArray[np.float32], seq: int, count: int) -> list[tuple[Record, float]]:
         """The live records that share most of a text's telling words, and their cosines: what a statement replaces may

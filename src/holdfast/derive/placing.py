@@ -64,9 +64,10 @@ class Placing:
         number: int,
         g: float,
         sources: tuple[int, ...],
+        row: int,
     ) -> None:
-        """`sources`: the places in the log of the turns it rests on."""
-        neighbours = self._neighbours(turn, candidate, vector)
+        """`sources`: the places in the log of the turns it rests on; `row`: where the ledger looked ahead for it."""
+        neighbours = self._neighbours(turn, candidate, vector, row)
         statement = Statement(
             candidate.text, candidate.kind, candidate.provenance, candidate.confidence, turn.at, candidate.turn_ids,
             supersedes=candidate.supersedes,
@@ -91,10 +92,10 @@ class Placing:
             if isinstance(verdict, Add):
                 self._notes.count(turn, "redundant adds")
 
-    def _neighbours(self, turn: Turn, candidate: Candidate, vector: NDArray[np.float32]) -> list[Neighbour]:
+    def _neighbours(self, turn: Turn, candidate: Candidate, vector: NDArray[np.float32], row: int) -> list[Neighbour]:
         """The records it may repeat, which are near in meaning, and those it may replace, which share its words."""
         count = self._settings.merge.neighbours
-        near = self._ledger.nearest(vector, turn.seq, count, own=True)
+        near = self._ledger.nearest(vector, turn.seq, count, own=True, row=row)
         akin = self._ledger.akin(candidate.text, vector, turn.seq, count)
         found = {one.id: (one, cosine) for one, cosine in (*near, *akin)}
         return [

@@ -39,6 +39,8 @@ class Question:
     turn: Turn
     before: tuple[Turn, ...]
     known: tuple[Record, ...]
+    seen: int | None = None
+    """Where the log ended when all this was read."""
 
 
 def open_asking(store: Store, namespace: str, settings: Settings, clock: Clock) -> Asking | None:
@@ -150,7 +152,7 @@ class Asking:
             else:
                 self._silent = False
                 self.degraded = None
-            self._keep(question.turn, answer)
+            self._keep(question, answer)
             break  # also if it came too late: admission looks again, and asks again if it must
         self._lease.give_back()
 
@@ -161,9 +163,11 @@ class Asking:
             proposals.dropped,
         )  # fmt: skip
 
-    def _keep(self, turn: Turn, answer: Metadata) -> None:
+    def _keep(self, question: Question, answer: Metadata) -> None:
         if not self._stop.is_set():
-            self._store.propose(self._namespace, Action(Entry.PROPOSE, turn.id, self._clock(), answer), turn.seq)
+            turn = question.turn
+            action = Action(Entry.PROPOSE, turn.id, self._clock(), answer)
+            self._store.propose(self._namespace, action, turn.seq, question.seen)
 
     def _is_settled(self, turn: Turn) -> bool:
         """Whether the log has it by now, or admission went past it (a process without a model may have)."""

@@ -17,12 +17,12 @@ from holdfast.derive.vectors import embed_texts, fold
 from holdfast.model import Role
 from holdfast.models.embedder import Embedder
 from holdfast.models.static import shipped_embedder
-from holdfast.models.unit import unit
+from holdfast.models.unit import rounded, unit
 from holdfast.recall.marks import read_ahead, statements
 from holdfast.recall.semantic import segments_stage, vectors_stage
 from holdfast.settings import IndexSettings
 from holdfast.store.codes import role_number
-from holdfast.store.protocol import Changes, Document, Move, Snapshot, Space, Store
+from holdfast.store.protocol import AS_TURN, Changes, Document, Move, Snapshot, Space, Store
 
 __all__ = ["read_turns"]
 
@@ -43,13 +43,16 @@ def read_turns(store: Store, namespace: str, embedder: Embedder, settings: Index
         turns = [turn for turn in view.documents(Space.TURN, done, settings.batch) if turn.num <= embedded]
         if not turns:
             return 0
-        told = _tell(view, turns, embedder, settings)
+        told, read = _tell(view, turns, embedder, settings)
         windows = _windows(view, turns, told, fingerprint, settings.window_turns)
         upto = turns[-1].num
         changes = Changes(fingerprint=fingerprint)
         moves = []
+        changes.vectors += [
+            (Space.TOLD, num, told[num].tobytes() if weighed else AS_TURN) for num, weighed in read.items()
+        ]
+        changes.vectors += [(Space.WINDOW, num, scale.tobytes()) for num, scale in windows.items()]
         for space, made in ((Space.TOLD, told), (Space.WINDOW, windows)):
-            changes.vectors += [(space, num, vector.tobytes()) for num, vector in made.items()]
             moves.append(Move(stages[space], done, upto))
             if upto - folded >= settings.vector_tail:
                 fold(view, space, changes, made, folded, upto)
@@ -57,8 +60,13 @@ def read_turns(store: Store, namespace: str, embedder: Embedder, settings: Index
     return len(turns) if store.advance(namespace, moves, changes) else 0
 
 
-def _tell(view: Snapshot, turns: Sequence[Document], embedder: Embedder, settings: IndexSettings) -> dict[int, Vector]:
-    """What each turn tells; of one sentence, and of others than users, the turn as it is."""
+def _tell(
+    view: Snapshot, turns: Sequence[Document], embedder: Embedder, settings: IndexSettings
+) -> tuple[dict[int, Vector], dict[int, bool]]:
+    """What each turn tells; of one sentence, and of others than users, the turn as it is.
+
+    Then those that were read now, and whether by weighing their sentences.
+    """
     stored = view.vectors(Space.TURN, embedder.profile.fingerprint, [turn.num for turn in turns])
     told = {num: np.frombuffer(data, "<f4") for num, data in stored}
     # A rebuild asks no model: what was read once stays as it was read.
@@ -73,7 +81,8 @@ def _tell(view: Snapshot, turns: Sequence[Document], embedder: Embedder, setting
                 parts.append((turn.num, weighed))
     if parts:
         told.update(zip([num for num, _ in parts], _weigh([one for _, one in parts], embedder, settings), strict=True))
-    return told
+    by_sentences = {num for num, _ in parts}
+    return told, {turn.num: turn.num in by_sentences for turn in turns if turn.num not in known}
 
 
 def _weigh(parts: Sequence[Weighed], embedder: Embedder, settings: IndexSettings) -> Vectors:
@@ -84,7 +93,7 @@ def _weigh(parts: Sequence[Weighed], embedder: Embedder, settings: IndexSettings
     long = np.array([len(sentence.split()) for sentence in sentences], np.float32)
     vectors = _embed(parts, sentences, embedder) * (likely * long ** np.float32(0.5))[:, None]
     starts = np.cumsum([0, *(len(one.sentences) for one in parts[:-1])])
-    return unit(np.add.reduceat(vectors, starts, axis=0))
+    return rounded(unit(np.add.reduceat(vectors, starts, axis=0)))
 
 
 def _embed(parts: Sequence[Weighed], sentences: Sequence[str], embedder: Embedder) -> Vectors:

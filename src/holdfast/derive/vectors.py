@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.models.embedder import Embedder
+from holdfast.models.unit import rounded
 from holdfast.recall.blocks import pack_segment
 from holdfast.recall.semantic import segments_stage, vectors_stage
 from holdfast.settings import IndexSettings
@@ -50,7 +51,7 @@ def embed_texts(texts: Sequence[str], embedder: Embedder) -> NDArray[np.float32]
         for number, text in enumerate(texts):
             if not text.isascii() and script_of(text) not in scripts:
                 vectors[number] = 0.0
-    return vectors
+    return rounded(vectors)
 
 
 def fold(

@@ -10,10 +10,11 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 
-__all__ = ["Family", "Pattern", "Reading", "any_of", "lines", "one_of", "spoken", "words"]
+__all__ = ["Family", "Pattern", "Reading", "Telltale", "any_of", "lines", "one_of", "spoken", "words"]
 
 # Apostrophes that keyboards and word processors write for '.
 _PLAIN = str.maketrans("’‘ʼ＇", "''''")
+_GLUED_STOP = re.compile(r"\.\w")
 
 
 @dataclass(frozen=True)
@@ -30,17 +31,53 @@ class Reading:
     def lowered(self) -> str:
         return self.text.lower()
 
+    @cached_property
+    def plain(self) -> bool:
+        return self.text.isascii()
+
+    @cached_property
+    def signs(self) -> frozenset[str]:
+        """Its characters; a full stop only if something is glued to it, for others end sentences."""
+        signs = frozenset(self.text)
+        return signs if _GLUED_STOP.search(self.text) else signs - {"."}
+
+
+@dataclass(frozen=True, slots=True)
+class Telltale:
+    """What every match of a pattern shows at least one of, in plain ASCII texts: most chat shows none of it, and is
+    spared the search.
+    """
+
+    signs: frozenset[str]
+    """Characters; "." stands for one that something is glued to."""
+    parts: tuple[str, ...]
+
+    @classmethod
+    def of(cls, signs: str = "", *parts: str) -> Telltale:
+        return cls(frozenset(signs), parts)
+
+    def shown(self, reading: Reading, text: str) -> bool:
+        if not reading.plain or not self.signs.isdisjoint(reading.signs):
+            return True
+        return any(map(text.__contains__, self.parts))
+
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
     regex: re.Pattern[str]
     any_case: bool
     """Its letters are lower-case and it reads the lower-case text: a third of the time that IGNORECASE takes."""
+    telltale: Telltale | None = None
 
     def found(self, reading: Reading) -> bool:
-        return self.regex.search(reading.lowered if self.any_case else reading.text) is not None
+        text = reading.lowered if self.any_case else reading.text
+        if self.telltale is not None and not self.telltale.shown(reading, text):
+            return False
+        return self.regex.search(text) is not None
 
     def count(self, reading: Reading) -> int:
+        if not self.found(reading):
+            return 0
         return sum(1 for _ in self.regex.finditer(reading.lowered if self.any_case else reading.text))
 
 
@@ -55,18 +92,18 @@ class Family:
         return all(pattern.found(reading) for pattern in self.patterns)
 
 
-def any_of(*alternatives: str) -> Pattern:
+def any_of(*alternatives: str, telltale: Telltale | None = None) -> Pattern:
     """What a machine reads: letters mean their case, a blank is a blank, `^` and `$` are line ends."""
-    return Pattern(re.compile("|".join(alternatives), re.MULTILINE), any_case=False)
+    return Pattern(re.compile("|".join(alternatives), re.MULTILINE), False, telltale)
 
 
-def spoken(*alternatives: str, unspaced: str = r"(?!)") -> Pattern:
+def spoken(*alternatives: str, unspaced: str = r"(?!)", telltale: Telltale | None = None) -> Pattern:
     """What people say: whole words in any case, between them any white space (" ?" is one blank or none).
 
     `unspaced` is found inside words too, for scripts that do not part them.
     """
     joined = re.sub(r" (?!\?)", r"\\s++", "|".join(alternatives))
-    return Pattern(re.compile(rf"\b(?=\w)(?:{joined})\b|{unspaced}"), any_case=True)
+    return Pattern(re.compile(rf"\b(?=\w)(?:{joined})\b|{unspaced}"), True, telltale)
 
 
 def one_of(listed: str) -> str:

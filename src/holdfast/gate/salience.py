@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from holdfast.gate.family import Family, Reading, any_of, one_of, spoken
+from holdfast.gate.family import Family, Reading, Telltale, any_of, one_of, spoken
 from holdfast.gate.informative import informative_words
 from holdfast.settings import GateSettings
 
@@ -73,9 +73,10 @@ _DONE_TOGETHER = one_of(
 )
 _REFUSED = one_of("don'?t, do not, won'?t, will not, can'?t, cannot, refuse, avoid, no longer, quit, gave up")
 _USUALLY = one_of("always, never, usually, often, normally, generally, rarely, mostly, tend to")
-_PROJECT = one_of(
-    """project, repo, repository, codebase, team, convention, standard, company, service, stack, policy, rule"""
+_PROJECT_WORDS = (
+    "project, repo, repository, codebase, team, convention, standard, company, service, stack, policy, rule"
 )
+_PROJECT = one_of(_PROJECT_WORDS)
 _STATES = one_of("is, are, uses?, prefers?, requires?, needs?, has, have, runs?, doesn't, does not, must, wants?, says")
 
 # Languages that leave out the pronoun, or the space, say in two words what takes English four.
@@ -92,16 +93,19 @@ _SPACELESS_AND_KOREAN = any_of(
     "私は|僕は|俺は|わたしは|と申します|といいます|と呼んで|が好き|が嫌い|覚えて",
     "저는|나는|제 이름은|내 이름은|기억해",
     "(?:ผม|ฉัน)(?:ชื่อ|ชอบ|เป็น)|จำไว้",
+    telltale=Telltale.of(),  # never in plain ASCII
 )
 
 
-def _family(name: str, *alternatives: str) -> Family:
-    return Family(name, (spoken(*alternatives),))
+def _family(name: str, *alternatives: str, telltale: Telltale | None = None) -> Family:
+    return Family(name, (spoken(*alternatives, telltale=telltale),))
 
 
 SIGNALS = (
     _family(
-        "remember", r"remember (?:that|this)|remember(?=\s?:)|don't forget|keep in mind|for the record|note to self"
+        "remember",
+        r"remember (?:that|this)|remember(?=\s?:)|don't forget|keep in mind|for the record|note to self",
+        telltale=Telltale.of("", "remember", "forget", "mind", "record", "note"),
     ),
     _family(
         "naming_oneself",
@@ -121,8 +125,13 @@ SIGNALS = (
         "standing_order",
         rf"(?:always|never|don't ever|do not ever) {_ORDERED}",
         r"from now on|from here on|going forward|in (?:the )?future,? (?:please|always|never|use|do)",
+        telltale=Telltale.of("", "ever", "always", "from", "forward", "future"),
     ),
-    _family("project", rf"(?:the|our|this|my) (?:[\w-]{{1,30}} )?{_PROJECT}(?:'s|s)? {_STATES}"),
+    _family(
+        "project",
+        rf"(?:the|our|this|my) (?:[\w-]{{1,30}} )?{_PROJECT}(?:'s|s)? {_STATES}",
+        telltale=Telltale.of("", *_PROJECT_WORDS.split(", ")),
+    ),
     Family("other_languages", (_ROMANCE_GERMANIC_SLAVIC,)),
     Family("other_scripts", (_SPACELESS_AND_KOREAN,)),
 )

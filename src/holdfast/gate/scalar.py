@@ -8,7 +8,7 @@ Cosines in, signals out. The caller makes the two searches and never passes the 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 
 from holdfast.gate.signals import actionability, nl_structure, specificity, tech_structure, technical_density
 from holdfast.models.embedder import Thresholds
@@ -45,7 +45,7 @@ class Signals:
 
     def as_dict(self) -> dict[str, float]:
         """Under their own names: what is stored on a turn, and what `gating_scalar` answers with."""
-        return {name: float(value) for name, value in asdict(self).items()}
+        return {name: float(getattr(self, name)) for name in _NAMES}
 
     def to_metadata(self) -> dict[str, float]:
         """Under their names on the wire (GATE-11)."""
@@ -55,6 +55,9 @@ class Signals:
     def read(cls, metadata: Mapping[str, object]) -> Signals:
         """From metadata, whoever wrote it: what is absent or no number is 0."""
         return cls(**{part.name: _number(metadata.get(_wire(part.name))) for part in fields(cls)})
+
+
+_NAMES = tuple(part.name for part in fields(Signals))
 
 
 def score(

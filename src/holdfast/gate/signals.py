@@ -7,6 +7,7 @@ same numbers, always: nothing here looks anything up.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 from holdfast.gate.actions import ACTIONS
 from holdfast.gate.conversation import CONVERSATION
@@ -70,7 +71,10 @@ def families(text: str, settings: GateSettings = _DEFAULT) -> dict[str, tuple[st
 
 
 def _read(text: str, settings: GateSettings) -> Reading:
-    return Reading.of(text[: settings.max_chars])
+    return _reading(text[: settings.max_chars])
+
+
+_reading = lru_cache(maxsize=2)(Reading.of)  # five signals read the same text
 
 
 def _fired(group: Iterable[Family], reading: Reading) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.gate.family import Family, any_of, words
+from holdfast.gate.family import Family, Telltale, any_of, words
 from holdfast.gate.technical import FILE_PATH, URL
 
 __all__ = ["SPECIFICS"]
@@ -25,6 +25,7 @@ _ERROR_CODE = any_of(
         r"[Ee]rror [45]\d\d\b|errno[ :=]{1,3}-?\d",
         r"[A-Z][A-Za-z]*?[a-z](?:Error|Exception)\b",  # KeyError, NullPointerException
     ),
+    telltale=Telltale.of("0123456789_E", "SIG", "OOMKilled", "CrashLoop", "SQLSTATE", "Error", "Exception"),
 )
 
 _GIT_REFERENCE = any_of(
@@ -39,6 +40,7 @@ _GIT_REFERENCE = any_of(
         r"(?<![/.-])(?:origin|upstream)/[\w.-]++",
         r"(?<![/.-])(?:feature|feat|bugfix|hotfix|fix|release|chore|refactor)/[A-Za-z]*+[-_.\d][\w.-]*+",
     ),
+    telltale=Telltale.of("0123456789~^@/", "erg", "ebas"),
 )
 
 _FUNCTION_REFERENCE = any_of(
@@ -48,6 +50,7 @@ _FUNCTION_REFERENCE = any_of(
         r"\w*+(?:\(\)|(?:(?:\.|::|->)[A-Za-z_]\w*+)++\(|::[A-Za-z_]\w*+(?![(:.]))"
         r"|(?<=[a-z])(?:[a-z0-9]*+_\w*+|[a-z]++[A-Z]\w*+)\((?!s?\)))",
     ),
+    telltale=Telltale.of("(", "::"),
 )
 
 SPECIFICS = (

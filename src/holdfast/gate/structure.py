@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.gate.family import Family, any_of, lines, words
+from holdfast.gate.family import Family, Telltale, any_of, lines, words
 from holdfast.gate.technical import FUNCTION_DEFINITION
 
 __all__ = ["STRUCTURE"]
@@ -19,6 +19,7 @@ _DATA_STRUCTURE = any_of(
     ),
     r"@dataclass\b",
     r"\{\s*+\"[\w-]++\"\s*+:",  # JSON
+    telltale=Telltale.of(":{@", "type ", "CREATE ", "create ", "ALTER ", "alter ", "TypedDict", "NamedTuple"),
 )
 
 # "import taxes" begins an English line too, so a bare module must be a known one.
@@ -38,6 +39,7 @@ _DEPENDENCY = any_of(
         r"(?<![.-])[A-Za-z][\w.-]*+(?:\[[\w,]{1,40}\])?[=~><]=\d",  # numpy>=2
     ),
     r"\"[@\w/.-]++\"\s*+:\s*+\"[\^~]\d",  # "react": "^18
+    telltale=Telltale.of('#:;(.="', "import ", "install", " add", "go get ", "Gemfile"),
 )
 
 _TEST = any_of(
@@ -51,12 +53,14 @@ _TEST = any_of(
     ),
     lines(r"assert [^\n]{1,200}?(?:[=!<>]=|\()"),
     r"#\[(?:tokio::)?test\]|@Test\b|\[(?:Fact|TestMethod)\]",
+    telltale=Telltale.of("_(.#@[", "test", "Test", "rspec", "junit", "JUnit", "jest", "assert "),
 )
 
 _DOCUMENTATION_COMMENT = any_of(
     r"\"\"\"|'''|/\*\*",
     lines(r"//[/!] |(?:Args|Raises):[ \t]*+$"),
     r"(?<![\w@.])@(?:param|returns?|throws|deprecated)\b|:(?:param|type|returns?|raises)(?: \w++)?: ",
+    telltale=Telltale.of("@:", '"""', "'''", "/*", "//"),
 )
 
 STRUCTURE = (

@@ -6,7 +6,7 @@ only a machine would read: an ending, a flag, a bracket glued to its name.
 
 from __future__ import annotations
 
-from holdfast.gate.family import Family, any_of, lines, words
+from holdfast.gate.family import Family, Telltale, any_of, lines, words
 
 __all__ = ["FILE_PATH", "FUNCTION_DEFINITION", "TECHNICAL", "URL"]
 
@@ -46,6 +46,7 @@ FILE_PATH = Family(
             # main.py, pyproject.toml
             rf"|(?!(?i:{_LIBRARY}\.)js\b)[A-Za-z_][\w-]++(?:\.[\w-]++)*?\.{_CODE}\b(?![\w/(@]|\.\w)"
             r"|README\.\w|(?:Make|Docker|Gem|Proc|Jenkins|Vagrant)file\b|(?:CMakeLists|requirements)\.txt)",
+            telltale=Telltale.of("/\\.", "file"),
         ),
     ),
 )
@@ -63,6 +64,7 @@ URL = Family(
                 r"(?<![\w.]\.)(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}(?::\d{1,5})?(?!\.?\w)",
             ),
             r"/(?<![\w/.:~*}-]/)(?:(?:api|rest|v\d++)/[\w{]|graphql\b|oauth2?/|webhooks?/)[^\s,;]*+",
+            telltale=Telltale.of("/.", "localhost:"),
         ),
     ),
 )
@@ -87,6 +89,7 @@ FUNCTION_DEFINITION = Family(
                 r"[\w-]++\(\) ?\{",  # shell
                 r"\((?:defn|defun|defmacro)-? [\w-]",
             ),
+            telltale=Telltale.of("(=_", "CREATE "),
         ),
     ),
 )
@@ -105,6 +108,7 @@ _STACK_TRACE = any_of(
         r"at (?:async |new )?[\w$.<>/]++(?:\([\w$.]++(?::\d++)?\)|\([^()\n]{0,200}\) in | \([^()\s]{1,200}:\d++\)|:\d)",
         r"#\d++ ++0x[0-9a-f]++ in |\S{1,200}\.go:\d++ \+0x",
     ),
+    telltale=Telltale.of("(:#", 'File "', "Uncaught ", "Exception in ", "panicked ", "goroutine ", "egmentation fault"),
 )
 
 # A command whose name is an English word (go, make, cat, find, helm) must show a flag, a path or back ticks.
@@ -137,6 +141,28 @@ _SHELL_COMMAND = any_of(
     ),
     r"\| ?(?:grep|awk|sed|xargs|jq|tee|(?:wc|head|tail|sort) -)",
     r"2>&1|> ?/dev/null",
+    telltale=Telltale.of(
+        "$`-/.|>=@",
+        "git ",
+        "npm ",
+        "yarn ",
+        "npx ",
+        "install",
+        "uv ",
+        "poetry ",
+        "docker",
+        "ctl ",
+        "helm ",
+        "terraform ",
+        "cargo ",
+        "go mod",
+        "ps aux",
+        "tar ",
+        "curl ",
+        "wget ",
+        "sudo ",
+        "chmod ",
+    ),
 )
 
 _HASH = any_of(
@@ -148,10 +174,11 @@ _HASH = any_of(
         r"0x[0-9a-fA-F]{2}",
         r"sha(?:1|256|512)[:-][0-9A-Za-z+/=]{8}",
     ),
+    telltale=Telltale.of("0123456789-"),
 )
 
 TECHNICAL = (
-    Family("code_fence", (any_of(r"```", r"^ {0,3}~~~"),)),
+    Family("code_fence", (any_of(r"```", r"^ {0,3}~~~", telltale=Telltale.of("`~")),)),
     Family("stack_trace", (_STACK_TRACE,)),
     FILE_PATH,
     FUNCTION_DEFINITION,

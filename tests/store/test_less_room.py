@@ -1,0 +1,96 @@
+"""Vectors and signals take little room in the file, and stores of before they did are read as they are."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import apsw
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.model import SIGNALS
+from holdfast.store.sqlite.halves import halved, whole
+from memories import EAGER, OpenMemory, answers, assistant, ingest_month, user
+
+_CLAIM = 5  # codes of spaces in the keys of vectors (store/sqlite/keys.py)
+_TOLD = 2
+_DIGEST = 16
+
+
+@given(st.lists(st.sampled_from([16, 32, 256]), max_size=20), st.booleans())
+def test_a_vector_comes_back_bit_for_bit_whatever_its_size_and_precision(sizes: list[int], rounded: bool) -> None:
+    chance = np.random.default_rng(len(sizes))
+    vectors = [chance.normal(size=size).astype("<f4") for size in sizes]
+    if rounded:
+        vectors = [vector.astype("<f2").astype("<f4") for vector in vectors]
+    given_ = [vector.tobytes() for vector in vectors] + [b"", np.float32(0.4).tobytes()]
+    stored = halved(given_)
+    assert whole(stored) == given_
+    assert (
+        all(len(one) == len(full) // 2 + 1 for one, full in zip(stored[:-2], given_[:-2], strict=True)) or not rounded
+    )
+
+
+def test_a_number_too_large_for_half_precision_stays_whole() -> None:
+    vector = np.full(32, 1e30, "<f4").tobytes()
+    assert halved([vector]) == [vector]
+
+
+@pytest.mark.requirement("INV-4")
+def test_a_turn_takes_one_vector_of_half_precision_and_a_second_only_if_it_tells_something_else(
+    open_memory: OpenMemory, tmp_path: Path
+) -> None:
+    memory = open_memory(settings=EAGER, embedder="static")
+    memory.ingest_many(
+        [
+            user("Thanks a lot, that was great! My sister Ida keeps bees in Ghent."),
+            assistant("How lovely. How many hives does she have?"),
+            user("Eleven, and a twelfth is planned."),
+        ]
+    )
+    memory.flush()
+    sizes = _sizes(tmp_path / "memory.db")
+    assert sizes[0] == [513, 513, 513]
+    assert sizes[_TOLD] == [513, 0, 0]
+
+
+@pytest.mark.requirement("INV-3")
+def test_a_store_with_whole_vectors_and_signals_as_json_gives_the_same_answers_and_can_be_rebuilt(
+    open_memory: OpenMemory, tmp_path: Path
+) -> None:
+    memory = open_memory(settings=EAGER, embedder="static")
+    ingest_month(memory, 120)
+    memory.flush()
+    said = answers(memory)
+    memory.close()
+    _as_before(tmp_path / "memory.db")
+    again = open_memory(settings=EAGER, embedder="static")
+    assert answers(again) == said
+    again.rebuild()
+    assert answers(again) == said
+
+
+def _sizes(path: Path) -> dict[int, list[int]]:
+    found: dict[int, list[int]] = {}
+    for pos, size in apsw.Connection(str(path)).execute("SELECT pos, length(data) FROM vectors ORDER BY pos"):
+        found.setdefault(pos >> 34 & 7, []).append(size)
+    return found
+
+
+def _as_before(path: Path) -> None:
+    """Its rows as a program of schema 3 wrote them: migrating leaves them as they are."""
+    connection = apsw.Connection(str(path))
+    rows = dict(connection.execute("SELECT pos, data FROM vectors"))
+    for pos, data in rows.items():
+        if pos >> 34 & 7 == _CLAIM:
+            data = data[:_DIGEST] + np.frombuffer(data[_DIGEST:], "<f2").astype("<f4").tobytes()
+        else:
+            (data,) = whole([data or rows[pos - (_TOLD << 34)]])
+        connection.execute("UPDATE vectors SET data = ? WHERE pos = ?", (data, pos))
+    for pos, data in list(connection.execute("SELECT pos, data FROM signals")):
+        signals = dict(zip(SIGNALS, np.frombuffer(data, "<f8").tolist(), strict=True))
+        connection.execute("UPDATE signals SET data = ? WHERE pos = ?", (json.dumps(signals), pos))
+    connection.close()
