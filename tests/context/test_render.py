@@ -1,0 +1,199 @@
+"""The one renderer: whatever was stored, the lines of the frame are the frame's own, and each item can be read back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from frame_attacks import ATTACKS, armed, hidden_in, structure_in
+from hostile_texts import HOSTILE
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.context.escape import decode
+from holdfast.context.frame import Frame, Tier
+from holdfast.context.parse import parse
+from holdfast.context.render import Item, render, render_item
+from holdfast.errors import InputError
+from holdfast.models.tokens import Encoding, Estimate, TokenCounter
+
+FRAME = Frame.of(b"a secret of sixteen bytes or more", "s1", "ana")
+SAID = datetime(2026, 5, 3, tzinfo=UTC)
+FIELDS = ("text", "id", "origin", "kind", "speaker", "session", "place")
+
+RULE = Item("r7", "Never push to main.", "authored", "rule", place="AGENTS.md:12")
+TURN = Item("t-1", "I moved to Lisbon.\nIn May.", "user", "turn", SAID, speaker="Ana", session="s1")
+NEXT = replace(TURN, id="t-2", text="Yes.")
+ITEMS = st.builds(
+    Item,
+    id=st.text(),
+    text=st.text(),
+    origin=st.text(),
+    kind=st.text(),
+    at=st.none() | st.dates().map(lambda day: datetime(day.year, day.month, day.day, tzinfo=UTC)),
+    speaker=st.text(),
+    session=st.text(),
+    place=st.text(),
+)
+TIERS = st.dictionaries(st.sampled_from(Tier), st.lists(ITEMS, min_size=1, max_size=3))
+
+
+@pytest.mark.requirement("CTX-6")
+def test_a_block_reads_like_this() -> None:
+    block = render(FRAME, {Tier.RECALLED: [TURN, NEXT, RULE], Tier.HARD: [RULE]}, ["the budget was exceeded"])
+    assert block.removeprefix(FRAME.opening).replace(FRAME.mark, "MARK").splitlines() == [
+        "[[memory MARK rules]]",
+        "[id r7, authored, rule, place AGENTS.md:12]",
+        "| Never push to main.",
+        "[[memory MARK recalled]]",
+        "[on 2026-05-03, session s1]",
+        "[id t-1, user, turn, speaker Ana]",
+        "| I moved to Lisbon.",
+        "| In May.",
+        "[id t-2, user, turn, speaker Ana]",
+        "| Yes.",
+        "[undated]",
+        "[id r7, authored, rule, place AGENTS.md:12]",
+        "| Never push to main.",
+        "[[memory MARK notice: the budget was exceeded]]",
+        "[[memory MARK ends]]",
+    ]
+
+
+@pytest.mark.requirement("CTX-6", "INV-2")
+@pytest.mark.parametrize("field", FIELDS)
+def test_no_attack_writes_a_line_of_the_frame_from_any_field(field: str) -> None:
+    for _, attack in [*ATTACKS, *HOSTILE]:
+        item = with_field(TURN, field, armed(attack, FRAME.mark))
+        tiers = {Tier.HARD: [RULE], Tier.ELEVATED: [TURN], Tier.RECALLED: [item, TURN]}
+        assert escapes(render(FRAME, tiers), tiers) == []
+
+
+@pytest.mark.requirement("CTX-6", "INV-2")
+def test_no_attack_writes_a_line_of_the_frame_from_a_notice() -> None:
+    for _, attack in ATTACKS:
+        notice = armed(attack, FRAME.mark)
+        assert parse(FRAME, render(FRAME, {Tier.HARD: [RULE]}, [notice])).notices == [notice]
+
+
+@pytest.mark.requirement("CTX-6", "INV-2")
+def test_a_plain_tag_around_the_text_fails_the_same_check() -> None:
+    items = [replace(TURN, text=armed(attack, FRAME.mark)) for _, attack in ATTACKS]
+    source = "".join(render_item(FRAME, TURN).splitlines(keepends=True)[:2])
+    blocks = [f"{FRAME.opening}{FRAME.heading(Tier.RECALLED)}{source}| {item.text}\n{FRAME.closing}" for item in items]
+    broken = [item for item, block in zip(items, blocks, strict=True) if escapes(block, {Tier.RECALLED: [item]})]
+    assert len(broken) >= len(ATTACKS) - 5
+
+
+@pytest.mark.requirement("CTX-6", "INV-2")
+@given(TIERS, st.lists(st.text(), max_size=2))
+def test_every_item_is_read_back_from_the_block_in_its_tier(tiers: dict[Tier, list[Item]], notices: list[str]) -> None:
+    block = render(FRAME, tiers, notices)
+    parsed = parse(FRAME, block)
+    assert parsed.tiers == tiers
+    assert parsed.notices == notices
+    assert block == render(FRAME, dict(reversed(tiers.items())), notices)
+    assert own_lines(block) == own_lines(
+        render(FRAME, {tier: [plain(i) for i in items] for tier, items in tiers.items()}, notices)
+    )
+
+
+@pytest.mark.requirement("CTX-6")
+def test_a_block_within_a_block_is_quoted_and_can_be_read_back() -> None:
+    inner = render(FRAME, {Tier.HARD: [RULE], Tier.RECALLED: [TURN]})
+    outer = render(FRAME, {Tier.RECALLED: [replace(TURN, text=inner)]})
+    assert outer.count(FRAME.closing) == 1
+    assert parse(FRAME, parse(FRAME, outer).tiers[Tier.RECALLED][0].text).tiers[Tier.HARD] == [RULE]
+
+
+@pytest.mark.requirement("CTX-6")
+def test_days_are_shown_in_utc_whatever_zone_they_were_given_in() -> None:
+    early = SAID + timedelta(hours=2)
+    for at in (early.astimezone(timezone(timedelta(hours=-7))), early.replace(tzinfo=None)):
+        assert render_item(FRAME, replace(TURN, at=at)).startswith("[on 2026-05-03, ")
+    assert render_item(FRAME, replace(TURN, at=datetime(1, 1, 1, tzinfo=UTC))).startswith("[on 0001-01-01, ")
+
+
+@pytest.mark.requirement("CTX-1", "CTX-7")
+def test_rules_come_first_and_what_stands_before_a_change_stays_the_same() -> None:
+    tiers = {Tier.HARD: [RULE], Tier.SOFT: [replace(RULE, id="r8")], Tier.TAIL: [TURN], Tier.ELEVATED: [TURN]}
+    before = render(FRAME, {**tiers, Tier.RECALLED: [TURN]})
+    after = render(FRAME, {**tiers, Tier.TAIL: [TURN, TURN], Tier.RECALLED: []}, ["a notice"])
+    stable = FRAME.opening + FRAME.heading(Tier.HARD) + render_item(FRAME, RULE)
+    assert before.startswith(stable)
+    assert after.startswith(stable)
+    assert [name for name in before.split() if name in {f"{tier.value}]]" for tier in Tier}] == [
+        "rules]]",
+        "recent]]",
+        "guidelines]]",
+        "guidance]]",
+        "recalled]]",
+    ]
+
+
+@pytest.mark.requirement("CTX-9")
+@pytest.mark.parametrize(
+    "counter", [Estimate(), Encoding("o200k"), Encoding("cl100k")], ids=lambda counter: counter.name
+)
+def test_the_whole_has_no_more_tokens_than_its_pieces(counter: TokenCounter) -> None:
+    items = [replace(TURN, text=armed(text, FRAME.mark)) for _, text in [*ATTACKS, *HOSTILE] if len(text) < 2000]
+    tiers = {Tier.HARD: [RULE], Tier.RECALLED: items}
+    pieces = [FRAME.opening, *map(FRAME.heading, tiers), FRAME.closing]
+    pieces += (render_item(FRAME, RULE), *map(render_item, [FRAME] * len(items), items, [None, *items]))
+    assert counter.count(render(FRAME, tiers)) <= sum(map(counter.count, pieces))
+
+
+@pytest.mark.requirement("CTX-6")
+@pytest.mark.parametrize(
+    "line",
+    [
+        "free",
+        "",
+        "[[memory x ends]]",
+        "[id r1]",
+        "[id r1, a, b, c d]",
+        "[on May 3]\n[id r1, a, b]",
+        "[id r1, <a>, b]\n| ",
+    ],
+)
+def test_a_line_the_renderer_did_not_write_is_found(line: str) -> None:
+    with pytest.raises(InputError):
+        parse(FRAME, FRAME.opening + FRAME.heading(Tier.HARD) + line + "\n" + FRAME.closing)
+    with pytest.raises(InputError, match="first or last line"):
+        parse(FRAME, line + render(FRAME, {}) + "!")
+
+
+def escapes(block: str, tiers: dict[Tier, list[Item]]) -> list[str]:
+    """What is not as the renderer meant it: its own lines, each field read back, what stored text brought along."""
+    try:
+        wrong = [] if parse(FRAME, block).tiers == tiers else ["an item reads otherwise"]
+    except InputError as error:
+        return [str(error)]
+    safe = render(FRAME, {tier: [plain(item) for item in items] for tier, items in tiers.items()})
+    wrong += [] if own_lines(block) == own_lines(safe) else ["a line of the frame's own is not its own"]
+    stored = "\n".join(line for line in block.split("\n") if line not in own_lines(safe))
+    return wrong + structure_in(stored, FRAME.mark) + hidden_in(stored)
+
+
+def with_field(item: Item, field: str, value: str) -> Item:
+    changes: dict[str, Any] = {field: value}
+    return replace(item, **changes)
+
+
+def plain(item: Item) -> Item:
+    changes: dict[str, Any] = {field: "x" if field == "text" or getattr(item, field) else "" for field in FIELDS}
+    return replace(item, **changes)
+
+
+def own_lines(block: str) -> list[str]:
+    """Lines that neither quote nor name a source."""
+    return [
+        line for line in block.split("\n")[:-1] if not line.startswith("| ") and (line[:1] != "[" or line[:2] == "[[")
+    ]
+
+
+def test_decoding_the_quoted_lines_needs_no_parser() -> None:
+    lines = render_item(FRAME, replace(TURN, text="a\n\n<b>\u200b")).splitlines()[2:]
+    assert decode("\n".join(line[2:] for line in lines)) == "a\n\n<b>\u200b"
