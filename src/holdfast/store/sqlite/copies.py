@@ -1,0 +1,188 @@
+"""Whole copies of a store file: made while others write, and checked before anybody relies on them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
+from itertools import count
+from pathlib import Path
+from urllib.parse import quote
+
+import apsw
+
+from holdfast.errors import StoreBusy, StoreDamaged, StoreForeign, StoreNewer
+from holdfast.log.align import digest
+from holdfast.settings import StoreSettings
+from holdfast.store.codes import ROLES
+from holdfast.store.protocol import Held
+from holdfast.store.sqlite.connection import translated
+from holdfast.store.sqlite.schema import APPLICATION_ID, SCHEMA
+
+__all__ = ["copy_store", "set_aside"]
+
+_COMPANIONS = ("-wal", "-shm")
+"""Files of SQLite's beside the store: pages that are not in it yet, and their index."""
+_FAULTS_NAMED = 3
+
+
+def copy_store(
+    source: Path, target: Path, settings: StoreSettings, progress: Callable[[int, int], None] | None = None
+) -> Held:
+    """Copy the file as it stands at one moment, and check the copy. Writers of the source go on meanwhile.
+
+    The read transaction around it is what holds the moment: without one, SQLite starts the copy anew whenever another
+    connection commits, and under steady writers it would never end.
+    """
+    with translated(source):
+        reader = _open_source(source)
+        try:
+            reader.execute("BEGIN")
+            _identify(reader, source)
+            before = _ends_of_logs(reader)
+            _copy_pages(reader, target, settings.copy_pages, progress)
+            reader.execute("COMMIT")
+        finally:
+            reader.close()
+    held, after = _look(target, source)
+    if before != after:
+        raise StoreDamaged(f"the copy of {source} does not hold the same log as the store; try it again")
+    return held
+
+
+def set_aside(path: Path, label: str) -> Path | None:
+    """Give the store at the path a second name, so that replacing it loses nothing; None if there is none.
+
+    A damaged one is kept too, as it lies: somebody may want to save what is left of it.
+    """
+    aside = _free_name(path, label)
+    there = path.exists()
+    if there:
+        with suppress(StoreDamaged):
+            _check_readable(path)
+            _vacate(path)
+        try:
+            os.link(path, aside)  # the path is never without a store, not even for a moment
+        except OSError:
+            os.rename(path, aside)  # a file system without second names
+    for suffix in _COMPANIONS:
+        left = path.with_name(path.name + suffix)
+        if left.exists():  # of a store that is damaged or gone: SQLite must not take it for part of the next
+            os.replace(left, aside.with_name(aside.name + suffix))
+    return aside if there else None
+
+
+def _free_name(path: Path, label: str) -> Path:
+    names = (path.with_name(f"{path.name}.{label}{more}") for more in _more())
+    return next(name for name in names if not name.exists())
+
+
+def _more() -> Iterator[str]:
+    yield ""
+    yield from (f"-{number}" for number in count(2))
+
+
+def _check_readable(path: Path) -> None:
+    """SQLite throws away what lies beside a file that it cannot read: such a file must not be opened to write."""
+    with translated(path), closing(_open_still(path)) as reader:
+        reader.pragma("schema_version")
+
+
+def _vacate(path: Path) -> None:
+    """Fold what lies beside the file into it, so that it can be moved as one; StoreBusy while anybody has it open.
+
+    SQLite leaves the WAL only for a connection that is alone, and every open memory holds one.
+    """
+    with translated(path):
+        connection = apsw.Connection(str(path))
+        try:
+            alone = connection.pragma("journal_mode", "DELETE") == "delete"
+        except (apsw.BusyError, apsw.LockedError):
+            alone = False
+        finally:
+            connection.close()
+    if not alone:
+        raise StoreBusy(f"{path} is in use; stop what uses it, then try again")
+
+
+def _open_source(path: Path) -> apsw.Connection:
+    """Without a WAL beside it a file is read as it lies, so that a backup on a read-only disk can be read too."""
+    if path.with_name(path.name + "-wal").exists():
+        connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+        connection.pragma("query_only", True)
+        return connection
+    return _open_still(path)
+
+
+def _open_still(path: Path) -> apsw.Connection:
+    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    return apsw.Connection(f"file:{quote(str(path))}?immutable=1", flags=flags)
+
+
+def _copy_pages(reader: apsw.Connection, target: Path, pages: int, progress: Callable[[int, int], None] | None) -> None:
+    with translated(target):
+        writer = apsw.Connection(str(target))
+        try:
+            writer.pragma("journal_mode", "OFF")  # a copy that is not finished is thrown away
+            writer.pragma("synchronous", "OFF")  # whoever gives it its name syncs it first
+            with writer.backup("main", reader, "main") as copying:
+                while not copying.done:
+                    copying.step(pages)
+                    if progress is not None:
+                        progress(copying.page_count - copying.remaining, copying.page_count)
+        finally:
+            writer.close()
+
+
+def _look(path: Path, named: Path) -> tuple[Held, list[tuple[object, ...]]]:
+    with translated(named):
+        reader = _open_still(path)
+        try:
+            _identify(reader, named)
+            faults = [str(row[0]) for row in reader.execute("PRAGMA integrity_check") if row[0] != "ok"]
+            faults += _changed_turns(reader)
+            if faults:
+                shown = "; ".join(faults[:_FAULTS_NAMED])
+                raise StoreDamaged(f"{named} is damaged: {shown}. Take another backup")
+            return _held(reader), _ends_of_logs(reader)
+        except apsw.SQLError as error:
+            raise StoreDamaged(f"{named} is damaged: {error}. Take another backup") from error
+        finally:
+            reader.close()
+
+
+def _identify(reader: apsw.Connection, path: Path) -> None:
+    application, schema = reader.pragma("application_id"), reader.pragma("user_version")
+    if application != APPLICATION_ID:
+        raise StoreForeign(f"{path} is not a Holdfast store")
+    if schema > SCHEMA:
+        raise StoreNewer(
+            f"{path} was made by a newer Holdfast (schema {schema}, this one knows {SCHEMA}). "
+            "Upgrade: pip install -U holdfast"
+        )
+    if schema < 1:
+        raise StoreDamaged(f"{path} is damaged: its schema is {schema}. Take another backup")
+
+
+def _changed_turns(reader: apsw.Connection) -> list[str]:
+    """SQLite checks its own structure; each turn's digest tells whether its text is still the one that was said."""
+    rows = reader.execute("SELECT id, role, text, digest FROM log WHERE entry = 'turn'")
+    return [
+        f"the text of turn {noun} is not the one that was kept"
+        for noun, role, text, kept in rows
+        if digest(ROLES[int(str(role))], str(text)) != kept
+    ]
+
+
+def _held(reader: apsw.Connection) -> Held:
+    return Held(
+        namespaces=int(str(reader.execute("SELECT count(*) FROM namespaces").get)),
+        turns=int(str(reader.execute("SELECT count(*) FROM log WHERE entry = 'turn'").get)),
+        lines=int(str(reader.execute("SELECT count(*) FROM log").get)),
+        schema=int(reader.pragma("user_version")),
+    )
+
+
+def _ends_of_logs(reader: apsw.Connection) -> list[tuple[object, ...]]:
+    """Namespace, length and end of each log."""
+    return list(reader.execute("SELECT ns, count(*), max(pos) FROM log GROUP BY ns ORDER BY ns"))

@@ -1,0 +1,1 @@
+"""Looking after what is kept: moving it, copying it, bringing it back."""
