@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from holdfast.model import Decision, Kind, Record, Turn
+from holdfast.model import Decision, Kind, Receipt, Record, Turn
 
 __all__ = [
+    "Active",
     "Admitted",
     "Bin",
     "Calibration",
+    "Compaction",
     "DayStats",
     "History",
     "Operating",
     "Pair",
+    "StandingSection",
     "Stats",
     "Step",
+    "Theme",
+    "Themes",
     "ThresholdFigures",
     "Tuning",
     "Version",
@@ -192,3 +197,91 @@ class Tuning:
     turns: tuple[ThresholdFigures, ...]
     """Of the user's turns, each with the nearest earlier one: more pairs where there are few records."""
     sample: tuple[Pair, ...]
+
+
+@dataclass(frozen=True)
+class Theme:
+    """One thing that a time was about."""
+
+    label: str
+    """The words, for a line."""
+    words: tuple[str, ...]
+    """What tells its turns from the others, best first."""
+    turns: int
+    """Of those that were read; share is their part of them."""
+    share: float
+    sessions: int
+    first: datetime
+    last: datetime
+    examples: tuple[Turn, ...]
+    """Turns from its middle, in the order they were said."""
+    title: str | None = None
+    """By a chat model, where one is configured and answered; likewise the next."""
+    summary: str | None = None
+
+
+class Themes(list[Theme]):
+    """The themes of a time, the largest first, with how they were found."""
+
+    def __init__(
+        self,
+        themes: Iterable[Theme],
+        since: datetime | None,
+        until: datetime | None,
+        receipt: Receipt,
+        digest: str | None = None,
+    ) -> None:
+        super().__init__(themes)
+        self.since = since
+        self.until = until
+        self.receipt = receipt
+        self.digest = digest
+        """What a chat model says of all of them together; None without one."""
+
+
+@dataclass(frozen=True)
+class Compaction:
+    """What compacting a session did (COMP-8)."""
+
+    session: str
+    did_compact: bool
+    clusters_formed: int
+    turns_removed: int
+    """From the active view; the log keeps them."""
+    summary_method: str
+    """extractive, abstractive, mixed, or none."""
+    mean_confidence: float
+    """Of the summaries."""
+    protected: int
+    """Turns whose guidance is kept word for word."""
+    reason: str
+    tokens_before: int = 0
+    tokens_after: int = 0
+    """Of the turns looked at, and of what stands for them now."""
+    summaries: tuple[str, ...] = ()
+    guidance: tuple[str, ...] = ()
+    """Ids of the records that were made."""
+    notes: tuple[str, ...] = ()
+    """What did not go as well as it could have: a model that failed, turns that stay as they are."""
+    ms: float = 0.0
+
+
+@dataclass(frozen=True)
+class Active:
+    """What stands for a conversation: its digests and its guidance, then the turns as they were said."""
+
+    session: str
+    summaries: tuple[Record, ...]
+    guidance: tuple[Record, ...]
+    turns: tuple[Turn, ...]
+    tokens: int
+
+
+@dataclass(frozen=True)
+class StandingSection:
+    """What stands about a namespace, framed for a prompt, without a question."""
+
+    text: str
+    """Empty when there is nothing to say."""
+    tokens: int
+    records: tuple[Record, ...]

@@ -89,8 +89,20 @@ def open_new(path: str, run: str) -> None:
     say("done")
 
 
+def compact(path: str) -> None:
+    """Compact the session "yard" when told to, and say how many turns were removed by this process."""
+    from killing import SETTINGS
+
+    with Memory(path, "ana", embedder=HashEmbedder(), settings=SETTINGS) as memory:
+        memory.active("yard")
+        say("ready")
+        sys.stdin.readline()
+        say(memory.compact("yard", force=True).turns_removed)
+
+
 PROGRAMS = {
-    program.__name__: program for program in (write_until_killed, write_histories_until_killed, write, derive, open_new)
+    program.__name__: program
+    for program in (write_until_killed, write_histories_until_killed, write, derive, open_new, compact)
 }
 
 if __name__ == "__main__":

@@ -1,0 +1,226 @@
+"""Compacting a session: old turns leave its active view, for summaries and guidance that say where they come from.
+
+The log keeps every turn. A compaction is one line of the log and one transaction with everything it makes; it is
+written only if the session's cursor stands where it was read, so two processes never compact the same turns (COMP-4).
+A long backlog goes in steps, each whole in itself.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+from holdfast.compact.booster import Booster
+from holdfast.compact.plan import Plan, make_plan
+from holdfast.insight import Compaction
+from holdfast.log.compaction import Compacted, Told, compact_stage, pack_compaction
+from holdfast.log.ids import new_id
+from holdfast.model import Action, Entry, Kind, Turn
+from holdfast.models.chat import GuardedChat, open_chat
+from holdfast.models.embedder import Embedder
+from holdfast.models.tokens import TokenCounter, open_counter
+from holdfast.moments import Clock
+from holdfast.settings import CompactSettings, Settings
+from holdfast.store.protocol import Move, Snapshot, Space, Store
+
+__all__ = ["Compactor", "open_compactor"]
+
+Progress = Callable[[int, int], None]
+
+
+def open_compactor(
+    store: Store, namespace: str, embedder: Embedder | None, settings: Settings, clock: Clock
+) -> Compactor:
+    """With the chat model and the token counter that the settings name."""
+    chat = open_chat(
+        settings.chat.model, timeout_s=settings.compact.deadline_s, max_reply_chars=settings.chat.max_reply_chars,
+        first_wait_s=settings.chat.retry_s, longest_wait_s=settings.chat.longest_retry_s,
+    )  # fmt: skip
+    return Compactor(store, namespace, embedder, chat, open_counter(settings.tokens), settings.compact, clock)
+
+
+@dataclass
+class _Tally:
+    """What the steps of one run made together."""
+
+    told: list[Told] = field(default_factory=list)
+    clusters: int = 0
+    removed: int = 0
+    tokens_before: int = 0
+    tokens_after: int = 0
+    notes: list[str] = field(default_factory=list)
+    beaten: bool = False
+    """Another process compacted the session meanwhile."""
+
+
+@dataclass(frozen=True)
+class _Waiting:
+    """Turns that may leave the active view now, and where the session's cursor stands."""
+
+    after: int
+    upto: int
+    turns: list[Turn]
+    last: bool
+    """There are no more behind them."""
+
+
+class Compactor:
+    def __init__(
+        self,
+        store: Store,
+        namespace: str,
+        embedder: Embedder | None,
+        chat: GuardedChat | None,
+        counter: TokenCounter,
+        settings: CompactSettings,
+        clock: Clock,
+    ) -> None:
+        self._store = store
+        self._namespace = namespace
+        self._booster = Booster(embedder, settings)
+        self._chat = chat
+        self._counter = counter
+        self._settings = settings
+        self._clock = clock
+
+    def compact(
+        self, session: str, force: bool = False, cause: str = "asked", progress: Progress | None = None
+    ) -> Compaction:
+        """Compact what has grown old in a session; without `force` only if the budget is passed."""
+        started = time.perf_counter()
+        with self._store.snapshot(self._namespace) as view:
+            held = self._held(view, session)
+            total = max(view.last_index(session) + 1 - self._settings.tail - view.cursor(compact_stage(session)), 0)
+        if not force and held <= self._settings.budget_tokens:
+            why = f"{held} tokens since the last time, within the budget of {self._settings.budget_tokens}"
+            return _result(session, _Tally(tokens_before=held, tokens_after=held), why, started)
+        tally = _Tally()
+        done = 0
+
+        def count(turns: int) -> None:
+            nonlocal done
+            done += turns
+            if progress is not None:
+                progress(min(done, total), total)
+
+        while self._step(session, cause, tally, count):
+            if tally.beaten and not force and not self.due(session):
+                break  # what another process left is within the budget
+        if progress is not None and total:
+            progress(total, total)
+        return _result(session, tally, self._reason(tally), started)
+
+    def again(self, session: str, turn_ids: Sequence[str]) -> int:
+        """Compact turns anew whose digest was erased together with one of its turns; how many records it made."""
+        with self._store.snapshot(self._namespace) as view:
+            forgotten = set(view.hidden(Space.TURN))
+            found = [turn for turn_id in turn_ids if (turn := view.turn(turn_id)) is not None]
+            turns = sorted((turn for turn in found if turn.seq not in forgotten), key=lambda turn: turn.index)
+            stands = view.cursor(compact_stage(session))
+            means = self._means(view)
+        now = self._clock()
+        plan = make_plan(turns, self._namespace, self._booster, self._chat, means, self._settings, now)
+        if not plan.told:
+            return 0
+        made = Compacted(session, stands, stands, "erased", plan.told, plan.removed)
+        action = Action(Entry.COMPACT, new_id("k", now), now, pack_compaction(made))
+        return len(plan.told) if self._store.compact(self._namespace, action, Move(made.stage, stands, stands)) else 0
+
+    def due(self, session: str) -> bool:
+        """Whether the active view has grown past its budget since the last time."""
+        with self._store.snapshot(self._namespace) as view:
+            return self._held(view, session) > self._settings.budget_tokens
+
+    def _held(self, view: Snapshot, session: str) -> int:
+        """Tokens of the turns that came since the last time; counted no further than the budget needs.
+
+        The tail of that time is no growth: were it counted, four long turns would have every next one compacted alone.
+        """
+        done = view.cursor(compact_stage(session))
+        held, at = 0, done + self._settings.tail - 1 if done else -1
+        while held <= self._settings.budget_tokens and (turns := view.thread(session, at, self._settings.step)):
+            held += sum(self._counter.count(turn.text) for turn in turns)
+            at = turns[-1].index
+        return held
+
+    def close(self) -> None:
+        if self._chat is not None:
+            self._chat.close()
+
+    # --- one step
+
+    def _step(self, session: str, cause: str, tally: _Tally, count: Callable[[int], None]) -> bool:
+        """One transaction; whether there may be more to do."""
+        with self._store.snapshot(self._namespace) as view:
+            waiting = self._waiting(view, session)
+            means = self._means(view)
+        if not waiting.turns and waiting.last:
+            return False
+        now = self._clock()
+        plan = make_plan(waiting.turns, self._namespace, self._booster, self._chat, means, self._settings, now, count)
+        tally.notes += plan.notes
+        if not plan.told and waiting.last and len(waiting.turns) < self._settings.size:
+            return False  # they wait until there is more to say about them; not for ever, or each turn reads them again
+        made = Compacted(session, waiting.after, waiting.upto, cause, plan.told, plan.removed)
+        action = Action(Entry.COMPACT, new_id("k", now), now, pack_compaction(made))
+        if not self._store.compact(self._namespace, action, Move(made.stage, made.after, made.upto)):
+            tally.beaten = True
+            return True  # look again: another process was here
+        self._add(tally, plan, waiting.turns)
+        return not waiting.last
+
+    def _waiting(self, view: Snapshot, session: str) -> _Waiting:
+        after = view.cursor(compact_stage(session))
+        newest = view.last_index(session) - self._settings.tail
+        turns = [turn for turn in view.thread(session, after - 1, self._settings.step) if turn.index <= newest]
+        upto = turns[-1].index + 1 if turns else after
+        forgotten = set(view.hidden(Space.TURN)) if turns else set()
+        return _Waiting(after, upto, [turn for turn in turns if turn.seq not in forgotten], upto > newest)
+
+    def _means(self, view: Snapshot) -> list[float]:
+        """Mean G of the namespace's summaries, the newest ones; only a chat model needs them."""
+        if self._chat is None:
+            return []
+        summaries = view.recent_records(self._settings.compared, Kind.SUMMARY, None, None, None)
+        return [float(cast("float", one.metadata["mean_g"])) for one in summaries if "mean_g" in one.metadata]
+
+    def _add(self, tally: _Tally, plan: Plan, turns: list[Turn]) -> None:
+        tally.told += plan.told
+        tally.clusters += plan.clusters
+        tally.removed += plan.removed
+        tokens = {turn.id: self._counter.count(turn.text) for turn in turns}
+        stood_for = {turn_id for told in plan.told if told.whole for turn_id in told.turn_ids}
+        left = sum(count for turn_id, count in tokens.items() if turn_id not in stood_for)
+        tally.tokens_before += sum(tokens.values())
+        tally.tokens_after += left + sum(self._counter.count(told.text) for told in plan.told)
+
+    def _reason(self, tally: _Tally) -> str:
+        if tally.told:
+            turns = "1 turn" if tally.removed == 1 else f"{tally.removed:,} turns"
+            return f"{turns} left the active view; the log keeps them, expand shows them"
+        if tally.beaten:
+            return "another process compacted this session just now"
+        return f"nothing is older than the last {self._settings.tail} turns, or no digest of it would be shorter"
+
+
+def _result(session: str, tally: _Tally, reason: str, started: float) -> Compaction:
+    summaries = [told for told in tally.told if told.kind is Kind.SUMMARY]
+    methods = {str(told.details["method"]) for told in summaries}
+    return Compaction(
+        session=session,
+        did_compact=bool(tally.told),
+        clusters_formed=tally.clusters,
+        turns_removed=tally.removed,
+        summary_method=methods.pop() if len(methods) == 1 else "mixed" if methods else "none",
+        mean_confidence=round(sum(told.confidence for told in summaries) / len(summaries), 4) if summaries else 0.0,
+        protected=len(tally.told) - len(summaries),
+        reason=reason,
+        tokens_before=tally.tokens_before,
+        tokens_after=tally.tokens_after,
+        summaries=tuple(told.id for told in summaries),
+        guidance=tuple(told.id for told in tally.told if told.kind is Kind.GUIDANCE),
+        notes=tuple(dict.fromkeys(tally.notes)),
+        ms=round((time.perf_counter() - started) * 1000, 3),
+    )

@@ -1,0 +1,135 @@
+"""How well rules are told from talk: our own labelled sentences, contracts (LexDeMod), everyday dialogue (DailyDialog).
+
+Own set: {"part", "norm", "text"} a line; recall and precision of "is a rule", by part. LexDeMod: of the sentences that
+bind, bar or let somebody, the share found. DailyDialog: of the turns that only inform, the share taken for a rule.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from holdfast.compact.deontic import norms
+from holdfast.errors import InputError
+from holdfast.evaluate.admitting import share
+
+__all__ = ["Labelled", "measure", "read_labelled"]
+
+OWN, CONTRACTS, DIALOGUE = "own", "lexdemod", "dailydialog"
+_TYPES = ("obligation", "entitlement", "prohibition", "permission", "no obligation", "no entitlement", "none")
+"""LexDeMod's labels, in the order of its columns."""
+_FOUND_TYPES = ("obligation", "prohibition", "permission")
+_ACTS = {"1": "inform", "2": "question", "3": "directive", "4": "commissive"}
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """A text, whose set it is of, and what its label says."""
+
+    source: str
+    text: str
+    kinds: tuple[str, ...]
+    """Own: its part. LexDeMod: the types somebody has in it. DailyDialog: its act."""
+    norm: str | None = None
+    """Own: the modality, or None for no rule."""
+
+
+def measure(labelled: Iterable[Labelled]) -> dict[str, object]:
+    """The figures of each set that is there."""
+    by_source: dict[str, list[Labelled]] = defaultdict(list)
+    for one in labelled:
+        by_source[one.source].append(one)
+    figures: dict[str, object] = {}
+    if own := by_source[OWN]:
+        parts = dict.fromkeys(one.kinds[0] for one in own)
+        figures[OWN] = {part: _own([one for one in own if one.kinds[0] == part]) for part in parts}
+    if contracts := by_source[CONTRACTS]:
+        figures[CONTRACTS] = {kind: _found([one for one in contracts if kind in one.kinds]) for kind in _FOUND_TYPES}
+    if dialogue := by_source[DIALOGUE]:
+        acts = [act for act in _ACTS.values() if any(act in one.kinds for one in dialogue)]
+        figures[DIALOGUE] = {act: _found([one for one in dialogue if act in one.kinds]) for act in acts}
+    return figures
+
+
+def _own(labelled: Sequence[Labelled]) -> dict[str, object]:
+    found = [(one, norms(one.text)) for one in labelled]
+    rules = [(one, said) for one, said in found if one.norm is not None]
+    right = [(one, said) for one, said in rules if said]
+    flagged = sum(1 for _, said in found if said)
+    return {
+        "n": len(found),
+        "rules": len(rules),
+        "recall": share(len(right), len(rules)),
+        "precision": share(len(right), flagged),
+        "modality": share(sum(said[0].modality == one.norm for one, said in right), len(right)),
+    }
+
+
+def _found(labelled: Sequence[Labelled]) -> dict[str, object]:
+    return {"n": len(labelled), "flagged": share(sum(1 for one in labelled if norms(one.text)), len(labelled))}
+
+
+# --- the files -------------------------------------------------------------------------------------------------------
+
+
+def read_labelled(path: Path, content: str) -> list[Labelled]:
+    """The labelled texts of a file, recognised by its content."""
+    if content.startswith("id,cid,text,label"):
+        return _read_contracts(path, content)
+    if "__eou__" in content[:100_000]:
+        return _read_dialogues(path, content)
+    return _read_own(path, content)
+
+
+def _read_own(path: Path, content: str) -> list[Labelled]:
+    found = []
+    for number, line in enumerate(content.splitlines(), 1):
+        try:
+            row = json.loads(line)
+            found.append(Labelled(OWN, str(row["text"]), (str(row["part"]),), row["norm"]))
+        except (ValueError, KeyError, TypeError) as error:
+            raise InputError(
+                f'{path}:{number}: neither {{"part", "norm", "text"}}, LexDeMod nor DailyDialog: {error}'
+            ) from error
+    return found
+
+
+def _read_contracts(path: Path, content: str) -> list[Labelled]:
+    """A sentence stands there once for each party; what one of them owes, it says."""
+    types: dict[str, set[str]] = defaultdict(set)
+    for number, row in enumerate(csv.DictReader(io.StringIO(content)), 2):
+        try:
+            marks = json.loads(row["label"])
+            types[row["text"].partition("] ")[2]] |= {name for name, on in zip(_TYPES, marks, strict=True) if on}
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise InputError(f"{path}:{number}: not a row of LexDeMod: {error}") from error
+    return [Labelled(CONTRACTS, _joined(text), tuple(sorted(kinds))) for text, kinds in types.items()]
+
+
+def _read_dialogues(path: Path, content: str) -> list[Labelled]:
+    found = []
+    for number, line in enumerate(content.splitlines(), 1):
+        columns = line.split("\t")
+        if len(columns) < 3:
+            raise InputError(f"{path}:{number}: not a line of DailyDialog (turns, topic, acts)")
+        turns = [turn for turn in columns[0].split("__eou__") if turn.strip()]
+        acts = columns[2].split()
+        found += [
+            Labelled(DIALOGUE, _joined(turn), (_ACTS.get(act, act),)) for turn, act in zip(turns, acts, strict=False)
+        ]
+    return found
+
+
+_APOSTROPHE = re.compile(r"(?<=\w) ?(['’]) ?(?=(?:s|t|m|d|re|ve|ll)\b)")
+_BEFORE_MARK = re.compile(r" +(?=[,.!?;:)])")
+
+
+def _joined(text: str) -> str:
+    """As a person writes it: both sets put blanks around marks."""
+    return _BEFORE_MARK.sub("", _APOSTROPHE.sub(r"\1", text)).strip()

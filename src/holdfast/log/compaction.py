@@ -1,0 +1,113 @@
+"""A compaction as a line of the log: what was made of which turns, whole, so that a rebuild asks nobody (INV-3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import cast
+
+from holdfast.model import Kind, Metadata, Provenance
+
+__all__ = ["PARTIAL", "Compacted", "Told", "compact_stage", "pack_compaction", "read_compaction"]
+
+
+PARTIAL = "partial"
+"""The key in the metadata of guidance that keeps only the rules of its turn; the rest of the turn is elsewhere."""
+
+
+def compact_stage(session: str) -> str:
+    """The cursor of a session: turns up to this index have left its active view. It stands one above the index."""
+    return f"compact:{session}"
+
+
+@dataclass(frozen=True)
+class Told:
+    """A record that a compaction makes: the summary of a cluster, or the guidance that a turn gave."""
+
+    id: str
+    kind: Kind
+    text: str
+    provenance: Provenance
+    confidence: float
+    turn_ids: tuple[str, ...]
+    since: datetime
+    until: datetime
+    what: str
+    reason: str
+    """For the receipt."""
+    details: Metadata = field(default_factory=dict)
+
+    @property
+    def whole(self) -> bool:
+        """It stands for all of its turns; the guidance of a long turn stands only for the rules in it."""
+        return PARTIAL not in self.details
+
+
+@dataclass(frozen=True)
+class Compacted:
+    session: str
+    after: int
+    upto: int
+    """Where the session's cursor stood, and where it stands now."""
+    cause: str
+    told: tuple[Told, ...]
+    removed: int
+    """Turns that left the active view."""
+
+    @property
+    def stage(self) -> str:
+        return compact_stage(self.session)
+
+
+def pack_compaction(made: Compacted) -> Metadata:
+    return {
+        "session": made.session,
+        "after": made.after,
+        "upto": made.upto,
+        "cause": made.cause,
+        "removed": made.removed,
+        "told": [
+            {
+                "id": one.id,
+                "kind": one.kind.value,
+                "text": one.text,
+                "provenance": one.provenance.value,
+                "confidence": one.confidence,
+                "turns": list(one.turn_ids),
+                "since": one.since.isoformat(),
+                "until": one.until.isoformat(),
+                "what": one.what,
+                "reason": one.reason,
+                "details": dict(one.details),
+            }
+            for one in made.told
+        ],
+    }
+
+
+def read_compaction(payload: Metadata) -> Compacted:
+    return Compacted(
+        session=str(payload["session"]),
+        after=int(str(payload["after"])),
+        upto=int(str(payload["upto"])),
+        cause=str(payload["cause"]),
+        removed=int(str(payload["removed"])),
+        told=tuple(_told(one) for one in cast("Sequence[Mapping[str, object]]", payload["told"])),
+    )
+
+
+def _told(said: Mapping[str, object]) -> Told:
+    return Told(
+        id=str(said["id"]),
+        kind=Kind(str(said["kind"])),
+        text=str(said["text"]),
+        provenance=Provenance(str(said["provenance"])),
+        confidence=float(str(said["confidence"])),
+        turn_ids=tuple(str(one) for one in cast("Sequence[str]", said["turns"])),
+        since=datetime.fromisoformat(str(said["since"])),
+        until=datetime.fromisoformat(str(said["until"])),
+        what=str(said["what"]),
+        reason=str(said["reason"]),
+        details=cast("Metadata", said["details"]),
+    )

@@ -1,0 +1,94 @@
+"""A conversation that grows is compacted by itself, off the caller's path."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+
+import pytest
+from chats import boatyard, ingest
+
+from holdfast import Memory
+from holdfast.settings import CompactSettings
+from memories import QUICK, OpenMemory
+
+
+def say(memory: Memory, count: int, seed: int = 0, session: str = "yard") -> None:
+    for message in boatyard(count, seed=seed):
+        memory.ingest(str(message["content"]), str(message["role"]), session)
+
+
+@pytest.mark.requirement("COMP-1", "LOG-3")
+def test_a_conversation_past_two_thousand_tokens_is_compacted_by_itself(memory: Memory) -> None:
+    say(memory, 60)
+    memory.flush()
+    assert len(memory.active("yard").turns) == 60  # about 1,200 tokens
+    say(memory, 80, seed=1)
+    memory.flush()
+    view = memory.active("yard")
+    assert view.summaries and len(view.turns) < 140 and view.tokens < 2000
+    assert len(memory.thread("yard")) == 140
+    assert memory.search("varnished", kind="summary")[0].semantic != 0  # flush waits for its vectors too
+
+
+@pytest.mark.requirement("COMP-1")
+def test_an_imported_history_waits_for_its_next_turn(memory: Memory) -> None:
+    ingest(memory, boatyard(160))
+    assert len(memory.active("yard").turns) == 160
+    memory.ingest("And now we paint the ferry.", session="yard")
+    memory.flush()
+    assert len(memory.active("yard").turns) == 4
+
+
+@pytest.mark.requirement("COMP-1", "LOG-7")
+def test_a_rolling_history_handed_over_whole_is_compacted_when_it_grows(memory: Memory) -> None:
+    talk = boatyard(160)
+    ingest(memory, talk)
+    ingest(memory, talk)
+    assert len(memory.active("yard").turns) == 160  # nothing new
+    ingest(memory, [*talk, *boatyard(2, seed=1)])
+    assert len(memory.thread("yard")) == 162
+    assert len(memory.active("yard").turns) == 4
+
+
+@pytest.mark.requirement("COMP-1")
+def test_four_long_turns_do_not_have_every_next_one_compacted_alone(memory: Memory) -> None:
+    long = " ".join(str(message["content"]) for message in boatyard(60))
+    for number in range(9):
+        memory.ingest(f"{number}. {long}", session="yard")
+        memory.flush()
+    made = [len(record.turn_ids) for record in memory.active("yard").summaries]
+    assert made and min(made) >= 1 and len(made) <= 4
+
+
+@pytest.mark.requirement("COMP-1")
+def test_other_sessions_are_left_alone(memory: Memory) -> None:
+    say(memory, 160)
+    say(memory, 20, session="other")
+    memory.flush()
+    assert memory.active("yard").summaries
+    assert len(memory.active("other").turns) == 20
+
+
+def test_it_can_be_switched_off(open_memory: OpenMemory) -> None:
+    memory = open_memory(settings=replace(QUICK, compact=CompactSettings(automatic=False)))
+    say(memory, 160)
+    memory.flush()
+    assert len(memory.active("yard").turns) == 160
+    assert memory.compact("yard").did_compact
+
+
+def test_closing_in_the_middle_of_a_compaction_is_quick_and_loses_nothing(
+    open_memory: OpenMemory, caplog: pytest.LogCaptureFixture
+) -> None:
+    memory = open_memory()
+    memory.ingest_many(boatyard(600), session="yard")
+    memory.ingest("And now we paint the ferry.", session="yard")
+    with caplog.at_level(logging.WARNING, "holdfast"):
+        memory.close()
+    assert caplog.records == []
+    again = open_memory()
+    assert len(again.thread("yard")) == 601
+    view = again.active("yard")
+    told = {turn_id for record in (*view.summaries, *view.guidance) for turn_id in record.turn_ids}
+    assert len(told) + len(view.turns) == 601
