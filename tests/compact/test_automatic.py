@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import logging
+import threading
+from collections.abc import Callable
 from dataclasses import replace
+from typing import cast
 
 import pytest
 from chats import boatyard, ingest
 
 from holdfast import Memory
+from holdfast.compact.run import Compactor
+from holdfast.derive.compacting import Compacting
 from holdfast.settings import CompactSettings
 from memories import QUICK, OpenMemory
 
@@ -92,3 +97,36 @@ def test_closing_in_the_middle_of_a_compaction_is_quick_and_loses_nothing(
     view = again.active("yard")
     told = {turn_id for record in (*view.summaries, *view.guidance) for turn_id in record.turn_ids}
     assert len(told) + len(view.turns) == 601
+
+
+class Busy:
+    """A compactor in the middle of its work: it says so, and goes on when it is let."""
+
+    def __init__(self) -> None:
+        self.begun, self.go = threading.Event(), threading.Event()
+
+    def compact(self, session: str, cause: str, progress: Callable[[int, int], None]) -> None:
+        self.begun.set()
+        assert self.go.wait(30)
+        progress(1, 2)
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.mark.requirement("LOG-3", "SAFE-2")
+def test_whoever_waits_in_flush_is_let_go_when_the_memory_is_closed_under_a_compaction() -> None:
+    busy = Busy()
+    compacting = Compacting(lambda: cast("Compactor", busy), "ana", True, lambda: None)
+    compacting.grew("yard")
+    assert busy.begun.wait(30)
+    compacting.grew("pier")  # while the first is at work
+    waiting = threading.Thread(target=compacting.flush, args=(None,), daemon=True)
+    waiting.start()
+    closing = threading.Thread(target=compacting.close, daemon=True)
+    closing.start()
+    assert compacting._stop.wait(30)
+    busy.go.set()
+    waiting.join(5)
+    assert not waiting.is_alive()
+    closing.join(5)

@@ -173,11 +173,21 @@ class Compactor:
 
     def _waiting(self, view: Snapshot, session: str) -> _Waiting:
         after = view.cursor(compact_stage(session))
-        newest = view.last_index(session) - self._settings.tail
-        turns = [turn for turn in view.thread(session, after - 1, self._settings.step) if turn.index <= newest]
+        newest = self._newest(view, session)
+        there = view.thread(session, after - 1, self._settings.step)
+        turns = [turn for turn in there if turn.index <= newest]
         upto = turns[-1].index + 1 if turns else after
         forgotten = set(view.hidden(Space.TURN)) if turns else set()
-        return _Waiting(after, upto, [turn for turn in turns if turn.seq not in forgotten], upto > newest)
+        last = upto > newest or len(turns) < self._settings.step
+        return _Waiting(after, upto, [turn for turn in turns if turn.seq not in forgotten], last)
+
+    def _newest(self, view: Snapshot, session: str) -> int:
+        """The index of the last turn before the tail. Erased turns keep their places, and are no part of the tail."""
+        number, end = view.session_number(session), view.last_index(session)
+        if not self._settings.tail:
+            return end
+        tail = [] if number is None else view.numbers_before(number, end + 1, self._settings.tail)
+        return view.turns(tail[:1])[tail[0]].index - 1 if len(tail) == self._settings.tail else -1
 
     def _means(self, view: Snapshot) -> list[float]:
         """Mean G of the namespace's summaries, the newest ones; only a chat model needs them."""
