@@ -7,6 +7,7 @@ HoldfastError
 │   └── BadMessage         a message without a usable role or content
 ├── NamespaceRequired      nobody said whose memory this is
 ├── NotFound               no such id in this namespace
+├── Refused                the credential does not allow it
 ├── Closed                 the memory was used after close()
 ├── FlushTimeout           derived work did not catch up in time (nothing is lost)
 ├── MissingExtra           an optional package is needed; the message says which
@@ -38,6 +39,7 @@ __all__ = [
     "ModelUnavailable",
     "NamespaceRequired",
     "NotFound",
+    "Refused",
     "StoreBusy",
     "StoreDamaged",
     "StoreError",
@@ -77,6 +79,10 @@ class NotFound(HoldfastError, KeyError):
 
     def __str__(self) -> str:  # KeyError would print the repr of the message
         return str(self.args[0]) if self.args else ""
+
+
+class Refused(HoldfastError):
+    """The credential of a connection does not allow what was asked; the message says which part."""
 
 
 class Closed(HoldfastError):

@@ -284,7 +284,7 @@ class Status:
     turns: int
     records: int
     summaries: int
-    """Of the records: digests of conversations; likewise the next, rules that are kept word for word."""
+    """Of the records: digests that compactions made; likewise the next, turns whose rules they kept word for word."""
     guidance: int
     hidden: int
     log_end: int

@@ -575,14 +575,18 @@ class JanitorSettings:
 
 @dataclass(frozen=True)
 class DoctorSettings:
-    """The shares of memories above which a store is not healthy. The demo's month has none of the first, .03 of the
-    second and .01 of the third; a store that grew without a gate has tenths (docs/upkeep.md)."""
+    """The shares of memories above which a store is not healthy (docs/upkeep.md).
+
+    The demo's month has no copy, near copy, junk, loop or secret. A limit allows for what an operator had remembered
+    twice and for rules that err; a store that grew without a gate is far above it.
+    """
 
     max_duplicates: float = 0.02
     max_near_duplicates: float = 0.1
     max_junk: float = 0.1
     max_stale: float = 0.5
-    """What was planned is past one day in every store: a share for stores that nobody tends."""
+    """What was planned is past one day in every store (.06 of the demo's month after six weeks): a limit for a store
+    of nothing but old plans."""
     max_loops: float = 0.02
     max_secrets: float = 0.0
     stale_days: float = 7.0

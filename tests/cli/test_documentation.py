@@ -1,9 +1,10 @@
-"""docs/cli.md names every command and every option, and README's Python runs."""
+"""docs/cli.md names every command and every option, and the Python of the pages runs."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -34,9 +35,12 @@ def test_every_command_and_option_is_documented(path: str, options: list[str]) -
     assert [option for option in options if option not in section and option not in shared] == []
 
 
-def test_the_python_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("page", ["README", "docs/authored", "docs/compaction", "docs/transfer", "docs/when"])
+def test_the_python_of_a_page_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    Path("AGENTS.md").write_text("- Never push to main.\n", encoding="utf-8")
+    text = (ROOT / f"{page}.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     assert blocks
     for block in blocks:
-        exec(compile(block, "README.md", "exec"), {})
+        exec(compile(block, f"{page}.md", "exec"), {"now": datetime.now(UTC)})

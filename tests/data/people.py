@@ -41,9 +41,7 @@ def talk(number: int) -> list[Message]:
         f"Remember that my sister {coined(random.Random(f'sister {number}'))} has the spare key.",
         "I will remember it.",
     ]
-    return [
-        {"role": "user" if at % 2 == 0 else "assistant", "content": text} for at, text in enumerate(said)
-    ]
+    return [{"role": "user" if at % 2 == 0 else "assistant", "content": text} for at, text in enumerate(said)]
 
 
 def questions(number: int) -> Sequence[str]:

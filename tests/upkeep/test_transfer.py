@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from holdfast import AsyncMemory, Memory
 from holdfast.errors import InputError
 from holdfast.model import Record
-from holdfast.settings import ChatSettings, LogSettings, TransferSettings
+from holdfast.settings import ChatSettings, JanitorSettings, LogSettings, TransferSettings
 from holdfast.testing import FixedClock, HashEmbedder, ScriptedChat
 from holdfast.wire import plain
 from memories import EAGER, QUICK, CountingEmbedder, OpenMemory, answers, ingest_month, texts, user
@@ -294,6 +294,7 @@ def test_a_turn_that_is_another_one_here_stops_the_import_before_anything_is_wri
     lines = small_export(memory, tmp_path / "ana.jsonl")
     new = {**lines[1], "id": "t-new", "seq": 1, "index": 7, "key": None}
     second, third, *rest = ({**line, "seq": int(str(line["seq"])) + 1} for line in lines[1:-1])
+    memory.flush()  # derived work must not move while the two are compared
     before = memory.status()
     with pytest.raises(InputError, match=rf"ana.jsonl, line 3: turn {lines[1]['id']} is another one here: its {word}"):
         memory.import_file(put(tmp_path / "ana.jsonl", [lines[0], new, {**second, **change}, third, *rest, lines[-1]]))
@@ -617,3 +618,25 @@ def test_the_python_of_its_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyP
     (block,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     exec(compile(block, "transfer.md", "exec"), {})
     assert (tmp_path / "restored.db").exists()
+
+
+@pytest.mark.requirement("KEEP-2", "KEEP-5")
+def test_a_run_of_the_janitor_that_was_undone_elsewhere_leaves_the_run_of_that_week_here_alone(
+    open_memory: OpenMemory, tmp_path: Path
+) -> None:
+    counting = replace(QUICK, janitor=JanitorSettings())
+    here, there = (open_memory(file=file, settings=counting, clock=NOON) for file in ("here.db", "there.db"))
+    here.ingest("I work at the harbour in Gdynia since 2019.", at="2024-01-01")
+    there.ingest("My sister Anna lives in Rome.", at="2024-01-01")
+    for memory in (here, there):
+        memory.flush()
+        assert memory.janitor().demoted == 1
+    (before,) = here.recent(10, kind="record")
+    there.janitor(undo="2026-W19")
+    there.export(tmp_path / "there.jsonl")
+    taken = here.import_file(tmp_path / "there.jsonl")
+    here.flush()
+    assert (taken.turns, taken.acts, taken.left_out) == (1, 0, 2)
+    assert before in here.recent(10, kind="record")
+    assert here.janitor(undo="2026-W19").did == "undone"
+    assert here.import_file(tmp_path / "there.jsonl").acts == 0

@@ -107,7 +107,7 @@ class Compacting:
                         self._made()
                 self.degraded = None
             except Closed:
-                return
+                continue  # to the way out above, which lets go whoever waits for what has grown meanwhile
             except Exception as error:  # a full disk, or a bug of ours: it must show itself and not end the work
                 _log.exception("%s: compacting failed; every turn is kept, the next one tries again", self._namespace)
                 self.degraded = f"compacting waits for the next turn after {type(error).__name__}: {error}"

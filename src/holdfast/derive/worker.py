@@ -13,10 +13,6 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from holdfast.derive.passages import cut_turns
-from holdfast.derive.readings import read_turns
-from holdfast.derive.vectors import embed_documents
-from holdfast.derive.words import index_words
 from holdfast.errors import Closed, FlushTimeout, HoldfastError, ModelError, ModelUnavailable
 from holdfast.models.embedder import Embedder
 from holdfast.recall.pool import words_stage
@@ -135,6 +131,12 @@ class Worker:
 
     def _step(self) -> int:
         """One batch of each view; how much was done."""
+        # The rooms that read turns take a while to load: who only asks does not wait for them.
+        from holdfast.derive.passages import cut_turns
+        from holdfast.derive.readings import read_turns
+        from holdfast.derive.vectors import embed_documents
+        from holdfast.derive.words import index_words
+
         with self._store.claim(self._namespace) as mine:
             if not mine:
                 return self._wait_for_other()

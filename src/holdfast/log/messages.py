@@ -13,7 +13,7 @@ from holdfast.model import Metadata, NewTurn, Origin, Role
 from holdfast.moments import Moment, read_moment
 from holdfast.settings import LogSettings
 
-__all__ = ["check_text", "read_message", "read_turn"]
+__all__ = ["check_text", "content_text", "read_message", "read_metadata", "read_turn"]
 
 _ORIGIN_OF_ROLE = {
     Role.USER: Origin.USER,
@@ -66,7 +66,7 @@ def read_turn(
         at_given=at is not None,
         stability=_read_stability(stability, known_role, settings),
         key=None if key is None else check_name("key", key, settings),
-        metadata=_read_metadata(metadata, settings),
+        metadata=read_metadata(metadata, settings),
     )
 
 
@@ -84,7 +84,7 @@ def read_message(message: object, *, number: int, now: datetime, settings: LogSe
         raise BadMessage(f"message {number}: metadata must be a mapping, not {type(own).__name__}")
     try:
         return read_turn(
-            _content_text(message["content"]),
+            content_text(message["content"]),
             role=message["role"],
             at=message.get("at"),
             key=message.get("key"),
@@ -98,7 +98,7 @@ def read_message(message: object, *, number: int, now: datetime, settings: LogSe
         raise type(error)(f"message {number}: {error}") from error
 
 
-def _content_text(content: object) -> object:
+def content_text(content: object) -> object:
     """Plain text, or the text of a list of content parts; parts that are no text are kept as JSON, not dropped."""
     if content is None:  # an assistant message that only calls tools
         return ""
@@ -146,7 +146,8 @@ def _read_stability(stability: object, role: Role, settings: LogSettings) -> flo
     return float(stability)
 
 
-def _read_metadata(metadata: object, settings: LogSettings) -> Metadata:
+def read_metadata(metadata: object, settings: LogSettings) -> Metadata:
+    """JSON values all the way down and not too deep, or an error that says what is not."""
     if metadata is None:
         return {}
     if not isinstance(metadata, Mapping) or not all(isinstance(name, str) for name in metadata):

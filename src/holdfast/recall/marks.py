@@ -9,12 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from enum import IntFlag
+from typing import TYPE_CHECKING
 
-from holdfast.admit.durability import Weighed, weigh, weigh_apart
 from holdfast.model import Provenance, Role
 from holdfast.recall.cache import BlockCache
 from holdfast.store.codes import role_number
 from holdfast.store.protocol import Document, Space
+
+if TYPE_CHECKING:
+    from holdfast.admit.durability import Weighed
 
 __all__ = ["Mark", "forget_read", "marks_of", "prior_of", "read_ahead", "statements", "wanted_marks"]
 
@@ -119,12 +122,16 @@ def prior_of(document: Document) -> int:
 
 def statements(text: str) -> Weighed:
     """A turn's sentences, with the chance that each is worth keeping; kept, for the index and the vectors both ask."""
+    from holdfast.admit.durability import weigh  # its patterns take long to load: who only searches never needs them
+
     text = text[:_READ_CHARS]
     return _kept.get(text, None, lambda: _with_size(text, weigh(text, False)))
 
 
 def read_ahead(documents: Sequence[Document]) -> None:
     """Read the statements of a whole batch at once; asking for them one by one afterwards costs nothing."""
+    from holdfast.admit.durability import weigh_apart
+
     said = (one.text[:_READ_CHARS] for one in documents if one.space is Space.TURN and one.sort == _USER)
     texts = [text for text in dict.fromkeys(said) if not _kept.holds(text)]
     for text, weighed in zip(texts, weigh_apart(texts), strict=True):

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from holdfast.errors import StoreError
 from holdfast.settings import StoreSettings
-from holdfast.store.protocol import Store
+from holdfast.store.protocol import Held, Store
 
-__all__ = ["default_location", "open_store"]
+__all__ = [
+    "copy_store_file",
+    "default_location",
+    "is_store_file",
+    "open_store",
+    "read_foreign_table",
+    "set_store_aside",
+]
 
 
 def open_store(location: str | os.PathLike[str], settings: StoreSettings) -> Store:
@@ -28,3 +36,33 @@ def default_location() -> str:
     from platformdirs import user_data_path
 
     return os.environ.get("HOLDFAST_STORE") or str(user_data_path("holdfast", appauthor=False) / "memory.db")
+
+
+def copy_store_file(
+    source: Path, target: Path, settings: StoreSettings, progress: Callable[[int, int], None] | None = None
+) -> Held:
+    """Copy a file that nobody needs to have open, and check the copy."""
+    from holdfast.store.sqlite.copies import copy_store
+
+    return copy_store(source, target, settings, progress)
+
+
+def is_store_file(path: Path) -> bool:
+    """Whether a file is a store of ours."""
+    from holdfast.store.sqlite.foreign import is_store
+
+    return is_store(path)
+
+
+def read_foreign_table(path: Path, table: str, columns: Sequence[str], most: int) -> list[dict[str, object]]:
+    """Rows of a table of another program's SQLite file, and of the columns those that it has."""
+    from holdfast.store.sqlite.foreign import read_table
+
+    return read_table(path, table, columns, most)
+
+
+def set_store_aside(path: Path, label: str) -> Path | None:
+    """Keep what lies at the path under another name, so that it can be replaced; StoreBusy while anybody uses it."""
+    from holdfast.store.sqlite.copies import set_aside
+
+    return set_aside(path, label)

@@ -8,34 +8,49 @@ layout belongs to recall/blocks.py. A view changes only together with the cursor
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
-from enum import IntEnum
+from enum import IntEnum, StrEnum
+from pathlib import Path
 from typing import Protocol
 
 from holdfast.log.align import Place
-from holdfast.model import Action, Decision, Kind, Metadata, NewTurn, Provenance, Record, Turn
+from holdfast.log.lines import Line
+from holdfast.log.tombstones import Tombstone
+from holdfast.model import Action, Decision, Entry, Kind, Metadata, NewTurn, Provenance, Record, Turn
 
 __all__ = [
     "ADMIT_STAGE",
+    "AS_TURN",
     "BLOCK",
+    "CLAIMS_A_TURN",
+    "COMPACTION",
     "PASSAGES_STAGE",
     "BlockRef",
     "Changes",
+    "Content",
     "Counts",
     "Document",
+    "Held",
+    "Idle",
     "Merged",
     "Move",
     "NewRecord",
     "Passage",
     "Retired",
+    "Scope",
     "Snapshot",
     "Space",
     "Standing",
     "Store",
+    "Swept",
+    "TakenOver",
 ]
+
+COMPACTION = "compaction"
+"""The key in the metadata of a record that a compaction made; its value is the compaction's id."""
 
 ADMIT_STAGE = "admit"
 """The cursor of admission: user turns up to it were judged. A rebuild notes in the log how far it had come: turns up to
@@ -45,6 +60,13 @@ BLOCK = 4096
 
 PASSAGES_STAGE = "passages"
 """The cursor of cutting long turns. It stays when views are dropped, as the passages do."""
+
+
+CLAIMS_A_TURN = 64
+"""Numbers that a turn has for the vectors of its claims: those of turn n are n·64 to n·64 + 63."""
+
+AS_TURN = b""
+"""Written as the vector of what a turn tells: the turn's own. It is read as that."""
 
 
 class Space(IntEnum):
@@ -181,12 +203,97 @@ class Standing:
     vector: bytes
 
 
+@dataclass(frozen=True, slots=True)
+class Idle:
+    """A record that nobody ever found, and what the janitor asks of it; times are microseconds, for there are many."""
+
+    id: str
+    kind: Kind
+    text: str
+    provenance: Provenance
+    confidence: float
+    said: int
+    """When it was last said, by the time its turns were said at."""
+    came: int
+    """When the log got the line that made it."""
+    tended: int
+    """When the janitor last lowered it, or that was last undone; 0 if never."""
+    explicit: bool
+    """The operator had it remembered."""
+
+
 @dataclass(frozen=True)
 class Counts:
     sessions: int
     turns: int
     records: int
+    summaries: int
+    """What compactions made; likewise the next."""
+    guidance: int
     hidden: int
+
+
+@dataclass(frozen=True)
+class TakenOver:
+    """What became of the lines of another log."""
+
+    turns: int
+    acts: int
+    known: int
+    """Lines that were in the log already."""
+    left_out: int
+    """Acts that mean nothing in a log that goes on from another place."""
+    erased: int = 0
+    """Lines of what was erased here: they do not come back."""
+
+
+@dataclass(frozen=True)
+class Held:
+    """What a whole store holds, as a copy of it was counted."""
+
+    namespaces: int
+    turns: int
+    lines: int
+    schema: int
+
+
+class Scope(StrEnum):
+    """What an erase is about."""
+
+    NAMESPACE = "namespace"
+    SESSION = "session"
+    TURN = "turn"
+    RECORD = "record"
+
+
+@dataclass(frozen=True)
+class Swept:
+    """What an erase took out of the log and out of everything made of it."""
+
+    turns: int
+    records: int
+    acts: int
+    sessions: int
+    digests: int
+    """Summaries and guidance of compactions that went with their turns."""
+    bared: Mapping[str, tuple[str, ...]]
+    """By session, turns that stay and whose digest is gone: they are in the active view again."""
+    still_said: tuple[str, ...]
+    """Of an erased record, the turns it was read out of: they stay."""
+
+
+@dataclass(frozen=True)
+class Content:
+    """What is about to be erased, for a proof; kept in memory alone."""
+
+    texts: tuple[str, ...]
+    """As they were said."""
+    made: tuple[str, ...]
+    """What was made of them: records, digests, a model's proposals."""
+    names: tuple[str, ...]
+    """Ids, keys, names of sessions and of the namespace."""
+    vectors: tuple[bytes, ...]
+    """float32, as they came."""
 
 
 class Snapshot(Protocol):
@@ -194,6 +301,14 @@ class Snapshot(Protocol):
 
     def end(self, space: Space = Space.TURN) -> int:
         """The highest number in use: for turns, the end of the log."""
+        ...
+
+    def lines(self) -> Iterator[Line]:
+        """The whole log in order, a line at a time."""
+        ...
+
+    def line_counts(self) -> dict[str, int]:
+        """How many lines of each kind the log has, by the kind's name."""
         ...
 
     def cursor(self, stage: str) -> int: ...
@@ -206,7 +321,25 @@ class Snapshot(Protocol):
 
     def session_number(self, session: str) -> int | None: ...
     def places(self, session: str) -> list[Place]: ...
-    def last_index(self, session: str) -> int: ...
+    def tombstones(self, session: str) -> list[tuple[int, Tombstone]]:
+        """The session's turns that were erased: place in the log, and what stands there."""
+        ...
+
+    def erasures(self) -> tuple[int, datetime | None]:
+        """How many turns and records were erased here, and when last."""
+        ...
+
+    def erased_at(self, noun_id: str) -> datetime | None:
+        """When the turn or record of this id was erased; None if it was not."""
+        ...
+
+    def is_refused(self, text: str) -> bool:
+        """Whether a record that said this was erased: it is not read out of turns again."""
+        ...
+
+    def last_index(self, session: str) -> int:
+        """The highest index the session ever gave, -1 before its first turn; erased turns keep theirs."""
+        ...
 
     def turn(self, turn_id: str) -> Turn | None: ...
     def turns(self, seqs: Sequence[int]) -> dict[int, Turn]: ...
@@ -218,6 +351,14 @@ class Snapshot(Protocol):
     def record(self, record_id: str) -> Record | None: ...
     def records(self, nums: Sequence[int]) -> dict[int, Record]: ...
     def records_of(self, turn: Turn) -> list[Record]: ...
+    def is_live(self, record: Record) -> bool:
+        """Whether recall may show it: not replaced, not forgotten, and not made of what was forgotten."""
+        ...
+
+    def left_over(self, session: str, upto: int) -> list[Turn]:
+        """Turns of a session up to this index that no live summary or guidance of a compaction stands for."""
+        ...
+
     def recent_records(
         self, limit: int, kind: Kind | None, since: datetime | None, until: datetime | None, session: str | None
     ) -> list[Record]: ...
@@ -251,6 +392,26 @@ class Snapshot(Protocol):
 
     def standing(self, fingerprint: str) -> list[Standing]:
         """Every record with its lifetime in the log and its vector; one that was forgotten ended there."""
+        ...
+
+    def idle(self) -> Iterator[Idle]:
+        """Every live record that was never retrieved, in the order of the log."""
+        ...
+
+    def entries(self, entry: Entry) -> list[Action]:
+        """Every act of one kind, oldest first."""
+        ...
+
+    def orphans(self) -> list[tuple[str, str]]:
+        """(what it is, its id) of everything in the views that belongs to nothing."""
+        ...
+
+    def models(self) -> dict[str, int]:
+        """Every embedding model by its fingerprint, with the turns and records it has vectors of."""
+        ...
+
+    def odd_vectors(self, fingerprint: str, sizes: Mapping[Space, int]) -> list[tuple[Space, int]]:
+        """Vectors that are not of the size, in bytes of float32, that those of their space are."""
         ...
 
     def scores(self) -> list[float]:
@@ -298,15 +459,83 @@ class Store(Protocol):
         """Put an operator's act into the log and its effect into the views, in one transaction."""
         ...
 
-    def propose(self, namespace: str, action: Action, seq: int) -> bool:
-        """Put a model's output for the turn at `seq` into the log; False if it is too late.
+    def act_once(self, namespace: str, action: Action) -> bool:
+        """The same, unless the log holds an act of this kind for the same subject: then nothing is done, and False."""
+        ...
 
-        It is too late when the log holds one for that turn, or admission has passed it: a rebuild could not tell that
-        it was not used.
+    def count_retrievals(self, namespace: str, found: Mapping[str, int], last: datetime) -> None:
+        """Raise the counts of records that were found, or whose turn was: the two are one hit (recall/hits.py).
+
+        A summary or guidance of a compaction stands for many turns, and is found only as itself. An id of neither a
+        turn nor a record (any more) is passed over.
         """
         ...
 
+    def propose(self, namespace: str, action: Action, seq: int, seen: int | None = None) -> bool:
+        """Put a model's output for the turn at `seq` into the log; False if it is too late.
+
+        It is too late when the log holds one for that turn, or admission has passed it: a rebuild could not tell that
+        it was not used. Or when something was erased since the log ended at `seen`: the model may have been shown it.
+        """
+        ...
+
+    def take_over(self, namespace: str, lines: Iterable[Line]) -> TakenOver:
+        """Put the lines of another log into this one and the acts' effects into the views, in one transaction.
+
+        An empty log gets every line at its own place. One that holds something keeps it, and gets at its end what it
+        does not hold; a turn that is here with another content is an InputError, and nothing is written. Lines that
+        speak of places in the other log, or come too late for a turn that was judged without them, are left out.
+        """
+        ...
+
+    def compact(self, namespace: str, action: Action, move: Move) -> bool:
+        """Put a compaction into the log, with its records and the cursor's step, in one transaction.
+
+        It does nothing and says False if the session was compacted meanwhile (COMP-4), or a turn of it erased.
+        """
+        ...
+
+    def erase(self, namespace: str, scope: Scope, noun: str, at: datetime) -> Swept:
+        """Destroy a namespace, session, turn or record by its exact name, with everything derived from it.
+
+        One transaction, which also drops the views: derived work makes them anew of what is left. NotFound if there is
+        no such thing. Its bytes are gone when sweep() says so; if a crash comes between, the next open sweeps.
+        """
+        ...
+
+    def sweep(self) -> str | None:
+        """Leave no bytes of what was erased in any file of the store; None when done, else what keeps it from it."""
+        ...
+
+    def content(self, namespace: str, scope: Scope, noun: str) -> Content:
+        """What an erase of this would destroy."""
+        ...
+
+    def truth(self) -> Iterator[str]:
+        """Every text and name that the logs of all namespaces hold as it was given."""
+        ...
+
+    def live_vectors(self) -> Iterator[bytes]:
+        """Every vector of a document that is there, of all namespaces, as float32."""
+        ...
+
+    def files(self) -> Iterator[tuple[str, Iterator[bytes]]]:
+        """Every file of the store, with its bytes a piece at a time; pieces overlap, so that nothing falls between."""
+        ...
+
+    def note_copy(self, namespace: str | None, path: str, at: datetime) -> None:
+        """A backup (of no one namespace) or an export was written there."""
+        ...
+
+    def copies(self, namespace: str) -> list[str]:
+        """Where backups of the store and exports of the namespace were written."""
+        ...
+
     def snapshot(self, namespace: str) -> AbstractContextManager[Snapshot]: ...
+
+    def secret(self) -> bytes:
+        """32 random bytes that belong to this store and never change; no export carries them."""
+        ...
 
     def claim(self, namespace: str) -> AbstractContextManager[bool]:
         """Whether this worker may derive for the namespace now; false while another does. A crash gives it free."""
@@ -322,8 +551,20 @@ class Store(Protocol):
         """
         ...
 
+    def drop_lost(self, namespace: str) -> None:
+        """Drop what clear_views keeps and a fix must not: vectors and counts of nothing, the cuts of long turns."""
+        ...
+
+    def drop_vectors(self, namespace: str, fingerprint: str) -> None:
+        """Drop what one model made of this namespace; derived work asks it again."""
+        ...
+
     def check(self) -> list[str]:
         """What the engine's own integrity check has to say; empty when all is well."""
+        ...
+
+    def copy(self, path: Path, progress: Callable[[int, int], None] | None = None) -> Held:
+        """Copy the whole store, as it stands at one moment, into a file, and check the copy; writers go on."""
         ...
 
     def size(self) -> int: ...

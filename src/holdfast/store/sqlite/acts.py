@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from datetime import datetime
 from typing import cast
 
 import apsw
@@ -11,26 +12,32 @@ import apsw
 from holdfast.model import Action, Entry, Kind, Provenance, Record
 from holdfast.moments import from_micros, to_micros, utc_now
 from holdfast.store.protocol import ADMIT_STAGE
+from holdfast.store.sqlite.compactions import apply_compaction
 from holdfast.store.sqlite.ends import last_seq
 from holdfast.store.sqlite.keys import number_of, place
 from holdfast.store.sqlite.records import insert_record, next_number
+from holdfast.store.sqlite.tending import apply_tidying, undo_tidying
+from holdfast.store.sqlite.tombs import apply_erase
 
-__all__ = ["admitted", "apply_act", "holds_act", "note_admitted", "replay_acts", "write_act"]
+__all__ = ["admitted", "apply_act", "holds_act", "insert_act", "note_admitted", "replay_acts", "write_act"]
 
 
 def write_act(connection: apsw.Connection, ns: int, action: Action) -> int:
     """Put the act at the end of the log; its place there."""
     seq = last_seq(connection, ns) + 1
-    at = to_micros(action.at)
+    insert_act(connection, ns, seq, action, action.at)
+    return seq
+
+
+def insert_act(connection: apsw.Connection, ns: int, seq: int, action: Action, recorded_at: datetime) -> None:
     connection.execute(
         """INSERT INTO log (pos, ns, id, entry, at, at_given, recorded_at, text)
            VALUES (?, ?, ?, ?, ?, 1, ?, ?)""",
         (
-            place(ns, seq), ns, action.subject, action.entry.value, at, at,
+            place(ns, seq), ns, action.subject, action.entry.value, to_micros(action.at), to_micros(recorded_at),
             json.dumps(action.payload, ensure_ascii=False),
         ),
     )  # fmt: skip
-    return seq
 
 
 def holds_act(connection: apsw.Connection, ns: int, action: Action) -> bool:
@@ -76,6 +83,14 @@ def apply_act(connection: apsw.Connection, ns: int, seq: int, action: Action) ->
             pass  # it changes no view: who wants it reads the newest one in the log
         case Entry.PROPOSE | Entry.REBUILD:
             pass  # admission reads them when it comes to the turn
+        case Entry.COMPACT:
+            apply_compaction(connection, ns, seq, action)
+        case Entry.JANITOR:
+            apply_tidying(connection, ns, seq, action)
+        case Entry.JANITOR_UNDO:
+            undo_tidying(connection, ns, action)
+        case Entry.ERASE:
+            apply_erase(connection, ns, seq, action)
         case Entry.TURN:
             raise AssertionError("a turn is no act")
 
@@ -93,6 +108,8 @@ def replay_acts(connection: apsw.Connection, ns: int) -> None:
 
 def _remember(connection: apsw.Connection, ns: int, seq: int, action: Action) -> None:
     said = cast("Mapping[str, str]", action.payload)
+    # Only these two: what a caller gave must not pose as what Holdfast notes on records of its own.
+    metadata = {name: said[name] for name in ("key", "given") if name in said}
     record = Record(
         id=action.subject,
         namespace="",  # rows know it by number
@@ -103,5 +120,6 @@ def _remember(connection: apsw.Connection, ns: int, seq: int, action: Action) ->
         evidence_count=1,
         at=action.at,
         valid_from=action.at,
+        metadata=metadata,
     )
     insert_record(connection, ns, next_number(connection, ns), record, seq)

@@ -152,6 +152,7 @@ class Connections:
                     connection.execute(MIGRATIONS[number])
                 connection.pragma("application_id", APPLICATION_ID)
                 connection.pragma("user_version", SCHEMA)
+        self.sweep(wait=False)  # an erase that a crash cut short is finished now
 
     def _identify(self) -> int:
         """The schema of the file; an error if it is not ours.
@@ -202,6 +203,47 @@ class Connections:
                     if writer.in_transaction:
                         writer.execute("ROLLBACK")
                     raise
+
+    def sweep(self, wait: bool = True) -> str | None:
+        """Write the file anew and empty the WAL, so that nothing of what was erased lies in either.
+
+        None when it is done, or was nothing to do; else what keeps it from being done. The note in the file stays
+        until it is, and the next sweep goes on.
+        """
+        with self._write_gate, translated(self.path):
+            if not self._writer.execute("SELECT EXISTS (SELECT 1 FROM unswept)").get:
+                return None
+            with self._locked():
+                self._vacuum()
+                if not self._empty_wal(wait):
+                    return (
+                        "another process reads an older state of the store, which keeps it in the -wal file; "
+                        "it is emptied when that is over and the store is opened or swept again"
+                    )
+                self._writer.execute("DELETE FROM unswept")
+                self._empty_wal(wait=False)
+        return None
+
+    def _vacuum(self) -> None:
+        """secure_delete zeroes what a page does not use; VACUUM leaves out every page and cell that ever was free."""
+        large = self.path.stat().st_size > self._settings.sweep_memory_mb * 1_000_000
+        self._writer.pragma("secure_delete", True)
+        self._writer.pragma("temp_store", "FILE" if large else "MEMORY")
+        try:
+            self._writer.execute("VACUUM")
+        finally:
+            self._writer.pragma("temp_store", "MEMORY")
+            self._writer.pragma("secure_delete", False)
+
+    def _empty_wal(self, wait: bool) -> bool:
+        """Whether every page is in the file and the WAL is empty; readers of an older state prevent it."""
+        if not wait:
+            self._writer.set_busy_timeout(0)
+        try:
+            answer = self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        finally:
+            self._writer.set_busy_timeout(int(self._settings.busy_s * 1000))
+        return answer is not None and not answer[0]
 
     @contextmanager
     def reading(self) -> Iterator[apsw.Connection]:

@@ -2,40 +2,41 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Sequence
+import glob
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
 import apsw
 
-from holdfast.log.align import digest
+from holdfast.errors import StoreBusy
 from holdfast.log.ids import new_id
+from holdfast.log.lines import Line, TurnLine
 from holdfast.model import Action, NewTurn, Turn
 from holdfast.moments import to_micros
 from holdfast.settings import StoreSettings
-from holdfast.store.codes import role_number
-from holdfast.store.protocol import PASSAGES_STAGE, Changes, Move, Space
-from holdfast.store.sqlite.acts import admitted, apply_act, holds_act, note_admitted, replay_acts, write_act
+from holdfast.store.protocol import Changes, Content, Held, Move, Scope, Space, Swept, TakenOver
+from holdfast.store.sqlite.acts import admitted, apply_act, holds_act, write_act
 from holdfast.store.sqlite.connection import Connections, FileLock
-from holdfast.store.sqlite.ends import Ends, namespace_number, session_number
-from holdfast.store.sqlite.keys import NUMBER_MASK, SLOTS, number_of, place, vector_place
+from holdfast.store.sqlite.contents import RawFiles, read_content, read_live_vectors, read_truth
+from holdfast.store.sqlite.copies import copy_store
+from holdfast.store.sqlite.ends import Ends, known_namespace, namespace_number, session_number
+from holdfast.store.sqlite.erase import erase
+from holdfast.store.sqlite.halves import halved
+from holdfast.store.sqlite.health import drop_lost, drop_vectors
+from holdfast.store.sqlite.keys import SLOTS, place, vector_place
+from holdfast.store.sqlite.lines import INSERT_TURN, take_over, turn_row
 from holdfast.store.sqlite.records import write_record
-from holdfast.store.sqlite.rows import FROM_LOG, TURN_COLUMNS, pack_metadata, read_turn
+from holdfast.store.sqlite.retrievals import count_retrievals
+from holdfast.store.sqlite.rows import FROM_LOG, TURN_COLUMNS, pack_metadata, pack_signals, read_turn
 from holdfast.store.sqlite.schema import SCHEMA
 from holdfast.store.sqlite.snapshot import SqliteSnapshot
+from holdfast.store.sqlite.tombs import Tombs, erased_since, misses_turns
+from holdfast.store.sqlite.views import clear_views
 
 __all__ = ["SqliteStore"]
-
-# Views that are dropped and derived anew; vectors stay, as a model's output (INV-3).
-_VIEWS = (
-    "records", "sources", "hidden", "gone", "receipts", "signals", "counters", "documents", "postings", "segments",
-)  # fmt: skip
-
-_INSERT_TURN = """INSERT INTO log (pos, ns, id, entry, session, idx, role, origin, at, at_given, recorded_at, stability,
-                                   key, digest, text, metadata)
-                  VALUES (?, ?, ?, 'turn', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 
 
 class SqliteStore:
@@ -44,9 +45,13 @@ class SqliteStore:
 
     def __init__(self, path: str | Path, settings: StoreSettings) -> None:
         self._path = Path(path).expanduser().absolute()
+        self._settings = settings
         self._connections = Connections(self._path, settings)
         self._ends = Ends()
         self._work = FileLock(self._path.with_name(self._path.name + "-work"))
+        self._work_gate = threading.Lock()
+        """The flock is the process's; among its threads this one decides."""
+        self._raw = RawFiles(self._path)
 
     @property
     def location(self) -> str:
@@ -65,19 +70,44 @@ class SqliteStore:
     ) -> list[Turn] | None:
         with self._connections.alone():  # the ends are kept before the next writer can move them
             with self._connections.writing() as connection:
+                turned_away = self._turned_away(connection, namespace, session, turns, recorded_at, expect is None)
+                if turned_away and all(turned_away):
+                    return [turn for turn in turned_away if turn is not None]  # not even its session comes back
                 ns, number, index, seq = self._ends.read(connection, namespace, session)
                 if expect is not None and index != expect:
                     return None
                 kept: list[Turn] = []
-                for turn in turns:
+                for at, turn in enumerate(turns):
                     known = None if turn.key is None else _turn_of_key(connection, namespace, ns, number, turn.key)
+                    known = known or (turned_away[at] if turned_away else None)
                     if known is None:
                         seq, index = seq + 1, index + 1
                         known = _kept(turn, namespace, session, index, seq, recorded_at)
-                        connection.execute(_INSERT_TURN, _turn_row(known, turn, ns, number))
+                        connection.execute(INSERT_TURN, turn_row(_line(known, turn), ns, number))
                     kept.append(known)
             self._ends.keep(namespace, session, ns, number, index, seq)
             return kept
+
+    def _turned_away(
+        self,
+        connection: apsw.Connection,
+        namespace: str,
+        session: str,
+        turns: Sequence[NewTurn],
+        now: datetime,
+        by_time: bool,
+    ) -> list[Turn | None]:
+        """For each turn the erased one that it is, if it is one; nothing where nothing was ever erased.
+
+        `by_time`: also without a key. Turns that were aligned with their session were compared already.
+        """
+        if not self._ends.has_tombstones(connection):
+            return []
+        ns = known_namespace(connection, namespace)
+        tombs = None if ns is None else Tombs(connection, ns, namespace)
+        if tombs is None:
+            return []
+        return [tombs.turn(turn, session, now) if turn.key is not None or by_time else None for turn in turns]
 
     def act(self, namespace: str, action: Action) -> None:
         with self._connections.alone():
@@ -86,15 +116,54 @@ class SqliteStore:
                 apply_act(connection, ns, write_act(connection, ns, action), action)
             self._ends.forget()
 
-    def propose(self, namespace: str, action: Action, seq: int) -> bool:
+    def propose(self, namespace: str, action: Action, seq: int, seen: int | None = None) -> bool:
         with self._connections.alone():
             with self._connections.writing() as connection:
                 ns = namespace_number(connection, namespace)
                 if admitted(connection, ns) >= seq or holds_act(connection, ns, action):
                     return False
+                if seen is not None and erased_since(connection, ns, seen):
+                    return False
                 write_act(connection, ns, action)
             self._ends.forget()
             return True
+
+    def act_once(self, namespace: str, action: Action) -> bool:
+        with self._connections.alone():
+            with self._connections.writing() as connection:
+                ns = namespace_number(connection, namespace)
+                if holds_act(connection, ns, action):
+                    return False
+                apply_act(connection, ns, write_act(connection, ns, action), action)
+            self._ends.forget()
+            return True
+
+    def count_retrievals(self, namespace: str, found: Mapping[str, int], last: datetime) -> None:
+        with self._connections.writing() as connection:
+            ns = known_namespace(connection, namespace)
+            if ns is not None:
+                count_retrievals(connection, ns, found, last)
+
+    def compact(self, namespace: str, action: Action, move: Move) -> bool:
+        with self._connections.alone():
+            with self._connections.writing() as connection:
+                ns = namespace_number(connection, namespace)
+                row = connection.execute(
+                    "SELECT done FROM cursors WHERE ns = ? AND stage = ?", (ns, move.stage)
+                ).fetchone()
+                if (row[0] if row else 0) != move.after or misses_turns(connection, ns, action):
+                    return False
+                apply_act(connection, ns, write_act(connection, ns, action), action)
+            self._ends.forget()
+            return True
+
+    def take_over(self, namespace: str, lines: Iterable[Line]) -> TakenOver:
+        with self._connections.alone():
+            try:
+                with self._connections.writing() as connection:
+                    return take_over(connection, namespace, lines)
+            finally:
+                self._ends.forget()
 
     # --- reading
 
@@ -103,20 +172,39 @@ class SqliteStore:
         with self._connections.reading() as connection:
             yield SqliteSnapshot(connection, namespace)
 
+    def secret(self) -> bytes:
+        with self._connections.reading() as connection:
+            value = connection.execute("SELECT value FROM secrets WHERE ns = 0").get
+        assert isinstance(value, bytes)
+        return value
+
     # --- derived work
 
     @contextmanager
     def claim(self, namespace: str) -> Iterator[bool]:
         """One worker at a time for the whole file: so are its writers, and the lock dies with its holder."""
-        mine = self._work.acquire(0.0)
-        try:
+        with self._claimed(0.0) as mine:
             yield mine
+
+    @contextmanager
+    def _claimed(self, timeout_s: float) -> Iterator[bool]:
+        if not self._work_gate.acquire(timeout=timeout_s):
+            yield False
+            return
+        try:
+            mine = self._work.acquire(timeout_s)
+            try:
+                yield mine
+            finally:
+                if mine:
+                    self._work.release()
         finally:
-            if mine:
-                self._work.release()
+            self._work_gate.release()
 
     def advance(self, namespace: str, moves: Sequence[Move], changes: Changes) -> bool:
         with self._connections.writing() as connection:
+            if any(move.after for move in moves) and known_namespace(connection, namespace) is None:
+                return False  # it was erased, and must not have a name again because a worker was late
             ns = namespace_number(connection, namespace)
             for move in moves:
                 row = connection.execute(
@@ -133,26 +221,76 @@ class SqliteStore:
 
     def clear_views(self, namespace: str) -> None:
         with self._connections.alone():
-            self._clear_views(namespace)
+            with self._connections.writing() as connection:
+                clear_views(connection, namespace_number(connection, namespace))
             self._ends.forget()
 
-    def _clear_views(self, namespace: str) -> None:
+    # --- erasing
+
+    def erase(self, namespace: str, scope: Scope, noun: str, at: datetime) -> Swept:
+        # A worker that has read the turn already would write of it afterwards: none may be at work.
+        with self._claimed(self._settings.erase_wait_s) as mine:
+            if not mine:
+                raise StoreBusy(
+                    f"derived work on {self._path} has not paused for {self._settings.erase_wait_s:.0f} s. Try again"
+                )
+            with self._connections.alone():
+                try:
+                    with self._connections.writing() as connection:
+                        return erase(connection, namespace, scope, noun, at)
+                finally:
+                    self._ends.forget()
+
+    def sweep(self) -> str | None:
+        return self._connections.sweep()
+
+    def content(self, namespace: str, scope: Scope, noun: str) -> Content:
+        with self._connections.reading() as connection:
+            return read_content(connection, namespace, scope, noun)
+
+    def truth(self) -> Iterator[str]:
+        with self._connections.reading() as connection:
+            yield from read_truth(connection)
+
+    def live_vectors(self) -> Iterator[bytes]:
+        with self._connections.reading() as connection:
+            yield from read_live_vectors(connection)
+
+    def files(self) -> Iterator[tuple[str, Iterator[bytes]]]:
+        return self._raw.read()
+
+    def note_copy(self, namespace: str | None, path: str, at: datetime) -> None:
         with self._connections.writing() as connection:
-            ns = namespace_number(connection, namespace)
-            note_admitted(connection, ns)
-            before = _record_texts(connection, ns)
-            for table in _VIEWS:
-                connection.execute(f"DELETE FROM {table} WHERE ns = ?", (ns,))
-            connection.execute("DELETE FROM cursors WHERE ns = ? AND stage <> ?", (ns, PASSAGES_STAGE))
-            replay_acts(connection, ns)
-            _carry_vectors(connection, ns, before, _record_texts(connection, ns))
+            ns = 0 if namespace is None else known_namespace(connection, namespace)
+            if ns is not None:
+                connection.execute("INSERT OR REPLACE INTO copies VALUES (?, ?, ?)", (ns, path, to_micros(at)))
+
+    def copies(self, namespace: str) -> list[str]:
+        with self._connections.reading() as connection:
+            rows = connection.execute(
+                "SELECT path FROM copies WHERE ns = 0 OR ns = (SELECT ns FROM namespaces WHERE name = ?) ORDER BY path",
+                (namespace,),
+            ).fetchall()
+        aside = sorted(str(path) for path in self._path.parent.glob(f"{glob.escape(self._path.name)}.before-restore-*"))
+        return [str(path) for (path,) in rows] + aside
 
     # --- the file itself
+
+    def drop_lost(self, namespace: str) -> None:
+        with self._connections.writing() as connection:
+            drop_lost(connection, namespace_number(connection, namespace))
+
+    def drop_vectors(self, namespace: str, fingerprint: str) -> None:
+        with self._connections.writing() as connection:
+            drop_vectors(connection, namespace_number(connection, namespace), fingerprint)
 
     def check(self) -> list[str]:
         with self._connections.reading() as connection:
             found = [str(row[0]) for row in connection.execute("PRAGMA integrity_check")]
         return [line for line in found if line != "ok"]
+
+    def copy(self, path: Path, progress: Callable[[int, int], None] | None = None) -> Held:
+        return copy_store(self._path, path, self._settings, progress)
 
     def size(self) -> int:
         return sum(
@@ -164,6 +302,7 @@ class SqliteStore:
     def close(self) -> None:
         self._connections.close()
         self._work.close()
+        self._raw.close()
 
 
 def _write_changes(connection: apsw.Connection, ns: int, changes: Changes) -> None:
@@ -186,7 +325,12 @@ def _write_changes(connection: apsw.Connection, ns: int, changes: Changes) -> No
     slot = _slot(connection, ns, changes.fingerprint) if changes.fingerprint else 0
     connection.executemany(
         "INSERT OR REPLACE INTO vectors VALUES (?, ?)",
-        [(vector_place(ns, slot, space, num), data) for space, num, data in changes.vectors],
+        [
+            (vector_place(ns, slot, space, num), data)
+            for (space, num, _), data in zip(
+                changes.vectors, halved([data for _, _, data in changes.vectors]), strict=True
+            )
+        ],
     )
     connection.executemany(
         """INSERT INTO segments VALUES (?, ?, ?, ?, random(), ?)
@@ -197,7 +341,7 @@ def _write_changes(connection: apsw.Connection, ns: int, changes: Changes) -> No
         write_record(connection, ns, change, slot)
     connection.executemany(
         "INSERT OR REPLACE INTO signals VALUES (?, ?, ?)",
-        [(place(ns, seq), ns, json.dumps(signals)) for seq, signals in changes.signals],
+        [(place(ns, seq), ns, pack_signals(signals)) for seq, signals in changes.signals],
     )
     connection.executemany(
         "INSERT INTO counters VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET count = count + excluded.count",
@@ -220,29 +364,6 @@ def _write_changes(connection: apsw.Connection, ns: int, changes: Changes) -> No
     )
 
 
-_Texts = dict[str, tuple[int, str]]
-"""Number and text of a namespace's records, by id."""
-
-
-def _record_texts(connection: apsw.Connection, ns: int) -> _Texts:
-    rows = connection.execute("SELECT id, pos, text FROM records WHERE ns = ?", (ns,)).fetchall()
-    return {str(name): (number_of(pos), str(text)) for name, pos, text in rows if isinstance(pos, int)}
-
-
-def _carry_vectors(connection: apsw.Connection, ns: int, before: _Texts, after: _Texts) -> None:
-    """A record that came back with its text keeps its vectors, under the number it has now; all others go."""
-    same = [(before[name][0], num) for name, (num, text) in after.items() if before.get(name, (0, ""))[1] == text]
-    for slot in range(SLOTS):
-        first = vector_place(ns, slot, Space.RECORD, 0)
-        kept = [
-            (first + num, data)
-            for old, num in same
-            for (data,) in connection.execute("SELECT data FROM vectors WHERE pos = ?", (first + old,))
-        ]
-        connection.execute("DELETE FROM vectors WHERE pos BETWEEN ? AND ?", (first, first + NUMBER_MASK))
-        connection.executemany("INSERT INTO vectors VALUES (?, ?)", kept)
-
-
 def _slot(connection: apsw.Connection, ns: int, fingerprint: str) -> int:
     """The slot of a model's vectors. The seventeenth model of a namespace takes the place of its first."""
     rows = connection.execute("SELECT fingerprint, slot FROM models WHERE ns = ? ORDER BY slot", (ns,)).fetchall()
@@ -259,7 +380,11 @@ def _slot(connection: apsw.Connection, ns: int, fingerprint: str) -> int:
     last = vector_place(ns, 1, Space.TURN, 0) - 1
     connection.execute("DELETE FROM vectors WHERE pos BETWEEN ? AND ?", (first, last))
     connection.execute("DELETE FROM segments WHERE ns = ? AND slot = 0", (ns,))
-    connection.execute("DELETE FROM cursors WHERE ns = ? AND substr(stage, -length(?2) - 1) = ':' || ?2", (ns, old))
+    connection.execute(
+        """DELETE FROM cursors WHERE ns = ?1 AND stage NOT GLOB 'compact:*'
+           AND substr(stage, -length(?2) - 1) = ':' || ?2""",
+        (ns, old),
+    )
     connection.execute("UPDATE models SET fingerprint = ? WHERE ns = ? AND slot = 0", (fingerprint, ns))
     return 0
 
@@ -291,9 +416,5 @@ def _kept(turn: NewTurn, namespace: str, session: str, index: int, seq: int, rec
     )
 
 
-def _turn_row(kept: Turn, turn: NewTurn, ns: int, session: int) -> tuple[object, ...]:
-    return (
-        place(ns, kept.seq), ns, kept.id, session, kept.index, role_number(kept.role), kept.origin.value,
-        to_micros(kept.at), turn.at_given, to_micros(kept.recorded_at), kept.stability, kept.key,
-        digest(kept.role, kept.text), kept.text, pack_metadata(kept.metadata),
-    )  # fmt: skip
+def _line(kept: Turn, turn: NewTurn) -> TurnLine:
+    return TurnLine(kept.seq, kept.id, kept.session, kept.index, kept.recorded_at, turn)

@@ -92,6 +92,8 @@ class _Taking:
         """Number and last index of each session that was met."""
         self._moved: set[str] = set()
         """Sessions whose turns have other indexes here than in the file."""
+        self._other_runs: set[str] = set()
+        """The janitor's runs that are others here than in the file."""
 
     def turn(self, line: TurnLine) -> None:
         if self._was_erased(line):
@@ -206,8 +208,16 @@ class _Taking:
             case Entry.COMPACT:
                 made = read_compaction(action.payload)
                 return made.session in self._moved or self._cursor(made.stage) != made.after
+            case Entry.JANITOR | Entry.JANITOR_UNDO:
+                return self._is_of_another_run(action)
             case _:
                 return False
+
+    def _is_of_another_run(self, action: Action) -> bool:
+        """There is one run a week, and one undoing of it: another log's must not undo what was run here."""
+        if holds_act(self._connection, self._ns, action):
+            self._other_runs.add(action.subject)
+        return action.subject in self._other_runs
 
     def _comes_late(self, proposal: Action) -> bool:
         """A turn that was judged without it, or by another: a rebuild could not tell which was used (Store.propose)."""

@@ -8,13 +8,15 @@ from holdfast.model import Record
 from holdfast.moments import to_micros
 from holdfast.store.codes import kind_number
 from holdfast.store.protocol import Merged, NewRecord, Retired, Space
+from holdfast.store.sqlite.halves import halved
 from holdfast.store.sqlite.keys import SLOTS, number_of, place, vector_place
 from holdfast.store.sqlite.rows import pack_metadata
+from holdfast.store.sqlite.tending import lift, standing
 
 __all__ = ["insert_record", "next_number", "write_record"]
 
 _INSERT = """INSERT INTO records (pos, ns, id, kind, text, provenance, confidence, evidence_count, at, valid_from,
-                                  valid_to, superseded_by, retrieval_count, last_retrieved_at, metadata, born)
+                                  valid_to, superseded_by, metadata, born, notches, trust)
              VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 
 
@@ -41,7 +43,9 @@ def _merge(connection: apsw.Connection, ns: int, change: Merged, slot: int) -> N
     ).fetchone() or (0, 0)
     assert isinstance(pos, int) and isinstance(born, int)
     num = number_of(pos)
-    if known == [record.text, record.provenance.value, record.confidence]:
+    # What is said again is raised again: it is another document then, for it is trusted as another.
+    raised = lift(connection, ns, record.id, max(change.sources, default=0))
+    if not raised and known == [record.text, record.provenance.value, record.confidence]:
         connection.execute(
             "UPDATE records SET evidence_count = ?, metadata = ? WHERE pos = ?",
             (record.evidence_count, pack_metadata(record.metadata), pos),
@@ -74,9 +78,7 @@ def insert_record(connection: apsw.Connection, ns: int, num: int, record: Record
             place(ns, num), ns, record.id, kind_number(record.kind), record.text, record.provenance.value,
             record.confidence, record.evidence_count, to_micros(record.at), to_micros(record.valid_from),
             None if record.valid_to is None else to_micros(record.valid_to), record.superseded_by,
-            record.retrieval_count,
-            None if record.last_retrieved_at is None else to_micros(record.last_retrieved_at),
-            pack_metadata(record.metadata), born,
+            pack_metadata(record.metadata), born, *standing(connection, ns, record.id),
         ),
     )  # fmt: skip
 
@@ -88,7 +90,8 @@ def _link(connection: apsw.Connection, ns: int, num: int, turns: tuple[int, ...]
 def _keep_vector(connection: apsw.Connection, ns: int, num: int, vector: bytes | None, slot: int) -> None:
     if vector is not None:
         connection.execute(
-            "INSERT OR REPLACE INTO vectors VALUES (?, ?)", (vector_place(ns, slot, Space.RECORD, num), vector)
+            "INSERT OR REPLACE INTO vectors VALUES (?, ?)",
+            (vector_place(ns, slot, Space.RECORD, num), *halved([vector])),
         )
 
 

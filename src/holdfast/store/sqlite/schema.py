@@ -196,7 +196,102 @@ DELETE FROM documents;
 DELETE FROM cursors WHERE stage LIKE 'words:%';
 """
 
-MIGRATIONS: tuple[str, ...] = (_SPINE, _ADMISSION, _PASSAGES)
+_LESS_ROOM = """
+-- From here on rows may be smaller: vectors in half precision (halves.py), what a turn tells without a vector where it
+-- is the turn's own, signals as numbers instead of JSON. Rows of before stay, and are read; an older program must not
+-- read the new ones.
+
+-- Of records of one time the one that was made later in the log comes first: numbers change in a rebuild, lines do not.
+DROP INDEX records_by_time;
+CREATE INDEX records_by_time ON records (ns, at, born);
+DROP INDEX records_by_kind;
+CREATE INDEX records_by_kind ON records (ns, kind, at, born);
+"""
+
+_SECRET = """
+-- What the marks of frames are made of (context/frame.py): whoever stores text must not be able to guess it.
+CREATE TABLE secrets (
+    ns INTEGER PRIMARY KEY,           -- 0: of the whole store
+    value BLOB NOT NULL
+);
+INSERT INTO secrets VALUES (0, randomblob(32));
+"""
+
+_UPKEEP = """
+-- How often each record was found, and when last. No view: the log does not know it, so a rebuild leaves it (KEEP-1).
+CREATE TABLE retrievals (
+    ns INTEGER NOT NULL,
+    subject TEXT NOT NULL,            -- id of the record
+    count INTEGER NOT NULL,
+    last INTEGER NOT NULL,
+    PRIMARY KEY (ns, subject)
+) WITHOUT ROWID;
+ALTER TABLE records DROP COLUMN retrieval_count;
+ALTER TABLE records DROP COLUMN last_retrieved_at;
+
+-- What the janitor lowered, a row each time (tending.py). Records are derived after the log's acts are replayed, so it
+-- is kept beside them; what comes of it stands on the record: notches of provenance, and the product of the factors.
+CREATE TABLE tended (
+    ns INTEGER NOT NULL,
+    subject TEXT NOT NULL,            -- id of the record
+    run TEXT NOT NULL,
+    seq INTEGER NOT NULL,             -- the run's line in the log
+    at INTEGER NOT NULL,              -- when it was lowered, or raised again
+    factor REAL NOT NULL,
+    undone INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (ns, subject, run)
+) WITHOUT ROWID;
+CREATE INDEX tended_by_run ON tended (ns, run);
+ALTER TABLE records ADD COLUMN notches INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE records ADD COLUMN trust REAL NOT NULL DEFAULT 1.0;
+"""
+
+_ERASE = """
+-- What stands in the place of erased turns and records (log/tombstones.py): marks under the store's secret, no content.
+CREATE TABLE tombstones (
+    ns INTEGER NOT NULL,
+    seq INTEGER NOT NULL,             -- its line in the log
+    noun BLOB NOT NULL,               -- mark of the id it had
+    session BLOB,                     -- this and the rest but the last: of turns
+    idx INTEGER,
+    role INTEGER,
+    said BLOB,
+    timed BLOB,
+    key BLOB,
+    at INTEGER NOT NULL,              -- when it was erased
+    PRIMARY KEY (ns, seq)
+) WITHOUT ROWID;
+CREATE INDEX tombstones_by_noun ON tombstones (ns, noun);
+CREATE INDEX tombstones_by_session ON tombstones (ns, session, idx) WHERE session IS NOT NULL;
+
+-- Marks of what erased records said: it is not read out of turns again.
+CREATE TABLE refused (
+    ns INTEGER NOT NULL,
+    statement BLOB NOT NULL,
+    PRIMARY KEY (ns, statement)
+) WITHOUT ROWID;
+
+-- Namespaces that were erased have no name any more, but tombstones in their log.
+CREATE TABLE nameless (
+    ns INTEGER PRIMARY KEY,
+    mark BLOB NOT NULL UNIQUE         -- of the name
+);
+
+-- An erase that is in the log, but whose bytes may still lie about in the file: whoever opens it next sweeps it.
+CREATE TABLE unswept (
+    ns INTEGER PRIMARY KEY            -- 0: the whole file
+);
+
+-- Backups and exports that were made: an erase does not reach them, so it must be able to name them.
+CREATE TABLE copies (
+    ns INTEGER NOT NULL,              -- 0: of the whole store
+    path TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    PRIMARY KEY (ns, path)
+) WITHOUT ROWID;
+"""
+
+MIGRATIONS: tuple[str, ...] = (_SPINE, _ADMISSION, _PASSAGES, _LESS_ROOM, _SECRET, _UPKEEP, _ERASE)
 """Migration n takes a store from schema n to n + 1. Never change one that has shipped: add the next."""
 
 SCHEMA = len(MIGRATIONS)

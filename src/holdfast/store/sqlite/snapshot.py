@@ -2,32 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 import apsw
 
 from holdfast.log.align import Place
+from holdfast.log.compaction import PARTIAL
+from holdfast.log.lines import Line
+from holdfast.log.tombstones import Marker, Tombstone
 from holdfast.model import Action, Decision, Entry, Kind, Metadata, Provenance, Record, Turn
 from holdfast.moments import from_micros, to_micros
-from holdfast.store.codes import ROLES, kind_number
-from holdfast.store.protocol import BlockRef, Counts, Document, Space, Standing
+from holdfast.store.codes import KINDS, ROLES, kind_number, lowered
+from holdfast.store.protocol import COMPACTION, BlockRef, Counts, Document, Idle, Space, Standing
+from holdfast.store.sqlite.ends import known_namespace
+from holdfast.store.sqlite.halves import whole
+from holdfast.store.sqlite.health import models, odd_vectors, orphans
 from holdfast.store.sqlite.keys import NS_SHIFT, NUMBER_MASK, number_of, place, vector_place
-from holdfast.store.sqlite.rows import FROM_LOG, RECORD_COLUMNS, TURN_COLUMNS, read_record, read_turn, unpack_metadata
+from holdfast.store.sqlite.lines import COLUMNS, FROM_LINES, read_line
+from holdfast.store.sqlite.rows import (
+    FROM_LOG,
+    RECORD_COLUMNS,
+    TURN_COLUMNS,
+    read_record,
+    read_signals,
+    read_turn,
+    unpack_metadata,
+)
+from holdfast.store.sqlite.tombs import last_erased_index, marker_of, read_tombs
 
 __all__ = ["SqliteSnapshot"]
 
 SQLiteValue = int | float | str | bytes | None
 
 _MANY = 500  # values of one IN list
-# Records all of whose turns are forgotten: what a turn said is not served as a fact when the turn is hidden.
+# Records all of whose turns are forgotten: what a turn said is not served as a fact when the turn is hidden. And a
+# summary any of whose turns is: its text may hold what was said there.
 _OF_HIDDEN = f"""SELECT sources.record FROM hidden
                  JOIN log ON log.ns = hidden.ns AND log.id = hidden.subject AND log.entry = 'turn'
                  JOIN sources ON sources.ns = hidden.ns AND sources.turn = log.pos & {NUMBER_MASK}
                  WHERE hidden.ns = ?1 GROUP BY sources.record
                  HAVING count(*) = (SELECT count(*) FROM sources AS all_of
-                                    WHERE all_of.ns = ?1 AND all_of.record = sources.record)"""
+                                    WHERE all_of.ns = ?1 AND all_of.record = sources.record)
+                 OR EXISTS (SELECT 1 FROM records WHERE records.pos = (?1 << {NS_SHIFT}) | sources.record
+                            AND records.kind = {kind_number(Kind.SUMMARY)}
+                            AND records.metadata ->> '$.{COMPACTION}' IS NOT NULL)"""
 _NO_NAMESPACE = -1  # a namespace nobody has written to: every query below finds nothing
 
 
@@ -35,8 +56,8 @@ class SqliteSnapshot:
     def __init__(self, connection: apsw.Connection, namespace: str) -> None:
         self._connection = connection
         self._namespace = namespace
-        row = connection.execute("SELECT ns FROM namespaces WHERE name = ?", (namespace,)).fetchone()
-        self.ns: int = row[0] if row else _NO_NAMESPACE
+        number = known_namespace(connection, namespace)
+        self.ns: int = _NO_NAMESPACE if number is None else number
         self._slots: dict[str, int | None] = {}
 
     def _rows(self, sql: str, values: Sequence[SQLiteValue] = ()) -> Iterator[Any]:
@@ -67,11 +88,26 @@ class SqliteSnapshot:
             assert isinstance(number, int)
             return number
 
+        made = (
+            f"SELECT count(*) FROM records WHERE ns = ? AND kind = {{}} AND metadata ->> '$.{COMPACTION}' IS NOT NULL"
+        )
         return Counts(
             sessions=count("SELECT count(*) FROM sessions WHERE ns = ?"),
             turns=count("SELECT count(*) FROM log WHERE ns = ? AND entry = 'turn'"),
             records=count("SELECT count(*) FROM records WHERE ns = ? AND superseded_by IS NULL"),
+            summaries=count(made.format(kind_number(Kind.SUMMARY))),
+            guidance=count(made.format(kind_number(Kind.GUIDANCE))),
             hidden=count("SELECT count(*) FROM hidden WHERE ns = ?"),
+        )
+
+    def lines(self) -> Iterator[Line]:
+        span = (place(self.ns, 0), place(self.ns + 1, 0) - 1) if self.ns != _NO_NAMESPACE else (0, -1)
+        for row in self._rows(f"SELECT {COLUMNS} {FROM_LINES} WHERE log.pos BETWEEN ? AND ? ORDER BY log.pos", span):
+            yield read_line(row)
+
+    def line_counts(self) -> dict[str, int]:
+        return dict(
+            self._rows("SELECT entry, count(*) FROM log WHERE ns = ? GROUP BY entry ORDER BY entry", (self.ns,))
         )
 
     def documents(self, space: Space, after: int, limit: int) -> list[Document]:
@@ -90,14 +126,14 @@ class SqliteSnapshot:
         ]
 
     def _record_documents(self, span: tuple[int, int, int]) -> list[Document]:
-        sql = """SELECT pos, text, at, born, kind, provenance, confidence FROM records
+        sql = """SELECT pos, text, at, born, kind, provenance, confidence, notches, trust FROM records
                  WHERE pos > ? AND pos <= ? ORDER BY pos LIMIT ?"""
         return [
             Document(
-                number_of(pos), text, at, 0, born, kind, space=Space.RECORD, provenance=Provenance(provenance),
-                confidence=confidence,
+                number_of(pos), text, at, 0, born, kind, "", Space.RECORD,
+                *lowered(Provenance(provenance), confidence, notches, trust),
             )
-            for pos, text, at, born, kind, provenance, confidence in self._rows(sql, span)
+            for pos, text, at, born, kind, provenance, confidence, notches, trust in self._rows(sql, span)
         ]  # fmt: skip
 
     def _passages(self, span: tuple[int, int, int]) -> list[Document]:
@@ -106,9 +142,11 @@ class SqliteSnapshot:
         turns: dict[int, tuple[str, int, int, int]] = {}
         for turn in dict.fromkeys(turn for _, turn, _, _ in cuts):  # a turn is read once, however long it is
             sql = "SELECT text, at, session, role FROM log WHERE pos = ?"
-            turns[turn] = next(self._rows(sql, (place(self.ns, turn),)))
+            row = next(self._rows(sql, (place(self.ns, turn),)), None)
+            if row is not None:  # a store with such a fault must open, or the doctor could not find it
+                turns[turn] = row
         found = []
-        for pos, turn, start, stop in cuts:
+        for pos, turn, start, stop in (cut for cut in cuts if cut[1] in turns):
             text, at, session, role = turns[turn]
             found.append(Document(number_of(pos), text[start:stop], at, session, turn, role, space=Space.PASSAGE))
         return found
@@ -143,12 +181,43 @@ class SqliteSnapshot:
         ]
 
     def last_index(self, session: str) -> int:
-        """The highest index of the session, -1 before its first turn."""
         last = self._one(
             "SELECT max(idx) FROM log WHERE ns = ? AND session = ? AND entry = 'turn'",
             (self.ns, self.session_number(session)),
         )
-        return last if isinstance(last, int) else -1
+        erased = last_erased_index(self._connection, self.ns, self._namespace, session)
+        return max(last if isinstance(last, int) else -1, erased)
+
+    # --- what was erased
+
+    @cached_property
+    def _marker(self) -> Marker | None:
+        """None where nothing was ever erased."""
+        there = self._one("SELECT 1 FROM tombstones WHERE ns = ? LIMIT 1", (self.ns,))
+        return marker_of(self._connection, self._namespace) if there else None
+
+    def tombstones(self, session: str) -> list[tuple[int, Tombstone]]:
+        return [] if self._marker is None else read_tombs(self._connection, self.ns, self._marker.session(session))
+
+    def erasures(self) -> tuple[int, datetime | None]:
+        count, last = next(self._rows("SELECT count(*), max(at) FROM tombstones WHERE ns = ?", (self.ns,)))
+        return count, None if last is None else from_micros(last)
+
+    def erased_at(self, noun_id: str) -> datetime | None:
+        if self._marker is None:
+            return None
+        sql = "SELECT at FROM tombstones WHERE ns = ? AND noun = ?"
+        at = self._one(sql, (self.ns, self._marker.noun(noun_id)))
+        if at is None:  # the id of the tombstone itself, which ingest gives for a turn that comes again
+            sql = "SELECT at FROM log WHERE ns = ? AND id = ? AND entry <> 'turn' AND entry = 'erase'"
+            at = self._one(sql, (self.ns, noun_id))
+        return from_micros(at) if isinstance(at, int) else None
+
+    def is_refused(self, text: str) -> bool:
+        if self._marker is None:
+            return False
+        sql = "SELECT 1 FROM refused WHERE ns = ? AND statement = ?"
+        return bool(self._one(sql, (self.ns, self._marker.statement(text))))
 
     def turn(self, turn_id: str) -> Turn | None:
         row = next(
@@ -217,9 +286,42 @@ class SqliteSnapshot:
         return found
 
     def records_of(self, turn: Turn) -> list[Record]:
-        nums = self._rows("SELECT record FROM sources WHERE ns = ? AND turn = ?", (self.ns, turn.seq))
-        found = self.records([num for (num,) in nums])
-        return [found[num] for num in sorted(found)]
+        # By the line that made them: their numbers are others after a rebuild, which makes those of acts first.
+        rows = self._rows(
+            f"""SELECT sources.record FROM sources
+                JOIN records ON records.pos = (sources.ns << {NS_SHIFT}) | sources.record
+                WHERE sources.ns = ? AND sources.turn = ? ORDER BY records.born, records.pos""",
+            (self.ns, turn.seq),
+        )
+        nums = [num for (num,) in rows]
+        found = self.records(nums)
+        return [found[num] for num in nums]
+
+    def is_live(self, record: Record) -> bool:
+        return bool(
+            self._one(
+                f"""SELECT 1 FROM records WHERE ns = ?1 AND id = ?2 AND superseded_by IS NULL
+                    AND NOT EXISTS (SELECT 1 FROM hidden WHERE hidden.ns = ?1 AND hidden.subject = ?2)
+                    AND records.pos & {NUMBER_MASK} NOT IN ({_OF_HIDDEN})""",
+                (self.ns, record.id),
+            )
+        )
+
+    def left_over(self, session: str, upto: int) -> list[Turn]:
+        rows = self._rows(
+            f"""SELECT {TURN_COLUMNS} {FROM_LOG}
+                WHERE log.ns = ?1 AND log.session = ?2 AND log.idx <= ?3 AND log.entry = 'turn'
+                AND NOT EXISTS (SELECT 1 FROM sources
+                    JOIN records ON records.pos = (sources.ns << {NS_SHIFT}) | sources.record
+                    WHERE sources.ns = ?1 AND sources.turn = log.pos & {NUMBER_MASK}
+                    AND records.metadata ->> '$.{COMPACTION}' IS NOT NULL
+                    AND records.metadata ->> '$.{PARTIAL}' IS NULL
+                    AND NOT EXISTS (SELECT 1 FROM hidden WHERE hidden.ns = ?1 AND hidden.subject = records.id)
+                    AND sources.record NOT IN ({_OF_HIDDEN}))
+                ORDER BY log.idx""",
+            (self.ns, self.session_number(session), upto),
+        )
+        return [read_turn(self._namespace, row) for row in rows]
 
     def recent_records(
         self, limit: int, kind: Kind | None, since: datetime | None, until: datetime | None, session: str | None
@@ -241,7 +343,7 @@ class SqliteSnapshot:
             f"""SELECT {RECORD_COLUMNS} FROM records WHERE {scope} AND superseded_by IS NULL
                 AND NOT EXISTS (SELECT 1 FROM hidden WHERE hidden.ns = records.ns AND hidden.subject = records.id)
                 AND records.pos & {NUMBER_MASK} NOT IN ({_OF_HIDDEN})
-                ORDER BY at DESC, pos DESC LIMIT ?""",
+                ORDER BY at DESC, born DESC, pos DESC LIMIT ?""",
             (*values, limit),
         )
         return [self._read_record(row) for row in list(rows)]
@@ -367,18 +469,61 @@ class SqliteSnapshot:
         )
         found = []
         for row in rows:
-            born, retired, hidden, vector = row[-4:]
+            born, retired, hidden, stored = row[-4:]
+            (vector,) = whole([stored])
+            record = read_record(self._namespace, row[:-4], (), lower=False)
+            if COMPACTION in record.metadata:  # it says again what turns said: nothing to compare a new turn with
+                continue
             ends = [end for end in (retired, hidden) if end is not None]
-            found.append(
-                Standing(read_record(self._namespace, row[:-4], ()), born, min(ends) if ends else None, vector)
-            )
+            found.append(Standing(record, born, min(ends) if ends else None, vector))
         return found
+
+    def idle(self) -> Iterator[Idle]:
+        if self.ns == _NO_NAMESPACE:
+            return
+        rows = self._rows(
+            f"""SELECT records.id, kind, records.text, provenance, confidence, notches, trust, records.at,
+                made.recorded_at,
+                (SELECT max(log.at) FROM sources JOIN log ON log.pos = (sources.ns << {NS_SHIFT}) | sources.turn
+                 WHERE sources.ns = records.ns AND sources.record = records.pos & {NUMBER_MASK}),
+                (SELECT max(at) FROM tended WHERE tended.ns = records.ns AND tended.subject = records.id),
+                made.entry = 'remember'
+                FROM records LEFT JOIN log AS made ON made.pos = (records.ns << {NS_SHIFT}) | records.born
+                WHERE records.pos BETWEEN ?2 AND ?3 AND records.superseded_by IS NULL
+                AND NOT EXISTS (SELECT 1 FROM retrievals WHERE retrievals.ns = ?1 AND retrievals.subject = records.id)
+                AND NOT EXISTS (SELECT 1 FROM hidden WHERE hidden.ns = ?1 AND hidden.subject = records.id)
+                AND records.pos & {NUMBER_MASK} NOT IN ({_OF_HIDDEN})
+                ORDER BY records.pos""",
+            (self.ns, place(self.ns, 0), place(self.ns + 1, 0) - 1),
+        )
+        vouched = {one.value: one for one in Provenance}
+        for noun, kind, text, provenance, confidence, notches, trust, at, came, said, tended, explicit in rows:
+            trusted = lowered(vouched[provenance], confidence, notches, trust)
+            yield Idle(noun, KINDS[kind], text, *trusted, max(at, said or at), came or at, tended or 0, bool(explicit))
+
+    def entries(self, entry: Entry) -> list[Action]:
+        rows = self._rows(
+            "SELECT id, at, text FROM log WHERE ns = ? AND entry <> 'turn' AND entry = ? ORDER BY pos",
+            (self.ns, entry.value),
+        )
+        return [Action(entry, noun, from_micros(at), unpack_metadata(payload)) for noun, at, payload in rows]
+
+    def orphans(self) -> list[tuple[str, str]]:
+        return [] if self.ns == _NO_NAMESPACE else orphans(self._connection, self.ns)
+
+    def models(self) -> dict[str, int]:
+        return models(self._connection, self.ns)
+
+    def odd_vectors(self, fingerprint: str, sizes: Mapping[Space, int]) -> list[tuple[Space, int]]:
+        slot = self._slot(fingerprint)
+        return [] if slot is None else list(odd_vectors(self._connection, self.ns, slot, sizes))
 
     def scores(self) -> list[float]:
         if self.ns == _NO_NAMESPACE:
             return []
         span = (place(self.ns, 0), place(self.ns + 1, 0) - 1)
-        return [g for (g,) in self._rows("SELECT data ->> '$.g' FROM signals WHERE pos BETWEEN ? AND ?", span)]
+        sql = "SELECT data FROM signals WHERE pos BETWEEN ? AND ?"
+        return [read_signals(data)["g"] for (data,) in self._rows(sql, span)]
 
     def counters(self, since: str | None) -> list[tuple[str, str, int]]:
         rows = self._rows(
@@ -400,8 +545,18 @@ class SqliteSnapshot:
         )
 
     def postings(self, space: Space, terms: Sequence[str]) -> dict[str, list[tuple[int, bytes]]]:
-        sql = "SELECT block, data FROM postings WHERE ns = ? AND space = ? AND term = ? ORDER BY block"
-        return {term: list(self._rows(sql, (self.ns, space, term))) for term in terms}
+        found: dict[str, list[tuple[int, bytes]]] = {term: [] for term in terms}
+        asked = list(found)
+        for start in range(0, len(asked), _MANY):
+            part = asked[start : start + _MANY]
+            rows = self._rows(
+                f"""SELECT term, block, data FROM postings
+                    WHERE ns = ? AND space = ? AND term IN ({",".join("?" * len(part))}) ORDER BY term, block""",
+                (self.ns, space, *part),
+            )
+            for term, block, data in rows:
+                found[term].append((block, data))
+        return found
 
     def segment_blocks(self, space: Space, fingerprint: str) -> list[BlockRef]:
         rows = self._rows(
@@ -421,8 +576,8 @@ class SqliteSnapshot:
         found: list[tuple[int, bytes]] = []
         for start in range(0, len(nums) if slot is not None else 0, _MANY):
             part = [vector_place(self.ns, slot or 0, space, num) for num in nums[start : start + _MANY]]
-            sql = f"SELECT pos, data FROM vectors WHERE pos IN ({','.join('?' * len(part))})"
-            found += [(number_of(pos), data) for pos, data in self._rows(sql, part)]
+            sql = f"SELECT pos, {_vector(space)} FROM vectors WHERE pos IN ({','.join('?' * len(part))})"
+            found += _read_vectors(self._rows(sql, part))
         return found
 
     def vectors_between(self, space: Space, fingerprint: str, after: int, upto: int) -> list[tuple[int, bytes]]:
@@ -430,10 +585,10 @@ class SqliteSnapshot:
         if slot is None:
             return []
         rows = self._rows(
-            "SELECT pos, data FROM vectors WHERE pos > ? AND pos <= ? ORDER BY pos",
+            f"SELECT pos, {_vector(space)} FROM vectors WHERE pos > ? AND pos <= ? ORDER BY pos",
             (vector_place(self.ns, slot, space, after), vector_place(self.ns, slot, space, upto)),
         )
-        return [(number_of(pos), data) for pos, data in rows]
+        return _read_vectors(rows)
 
     def _slot(self, fingerprint: str) -> int | None:
         """Where this model's vectors lie; None if it has none here."""
@@ -446,6 +601,20 @@ class SqliteSnapshot:
         data = self._one(sql, values)
         assert isinstance(data, bytes)
         return data
+
+
+def _vector(space: Space) -> str:
+    """What a turn tells may be the turn's own vector, and is then not written twice."""
+    if space is not Space.TOLD:
+        return "data"
+    own = f"SELECT own.data FROM vectors AS own WHERE own.pos = vectors.pos - {vector_place(0, 0, space, 0)}"
+    return f"CASE WHEN length(data) THEN data ELSE ({own}) END"
+
+
+def _read_vectors(rows: Iterable[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
+    found = list(rows)
+    vectors = whole([data for _, data in found])
+    return [(number_of(pos), data) for (pos, _), data in zip(found, vectors, strict=True)]
 
 
 def _speaker(metadata: str | None) -> str:

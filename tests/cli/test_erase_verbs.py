@@ -1,0 +1,53 @@
+"""`holdfast erase`: asks before it destroys, demands --yes where nobody can be asked, and prints the proof."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from holdfast.contract import schema
+
+from .command import Holdfast
+
+pytestmark = pytest.mark.requirement("KEEP-4")
+
+
+def test_without_a_terminal_it_demands_yes_and_destroys_nothing(filled: Holdfast) -> None:
+    said = filled("erase", "--session", "s1")
+    assert said.code == 2 and "nobody to ask; give --yes" in said.err
+    assert "Lisbon" in filled("thread", "s1").out
+
+
+def test_a_session_is_erased_and_the_proof_says_what_it_looked_at(filled: Holdfast) -> None:
+    said = filled("erase", "--session", "s1", "--prove", "--yes")
+    assert said.code == 0 and "erased 2 turns" in said.out and "found: nothing" in said.out
+    assert "looked for" in said.out and ".db:" in said.out.replace("\n", "")
+    assert "Lisbon" not in filled("recent", "--full").out
+    assert "slipway" in filled("recent", "--full").out
+
+
+def test_its_json_is_what_the_contract_says(filled: Holdfast) -> None:
+    made = filled("erase", "--everything", "--prove", "--yes", "--json").json
+    Draft202012Validator(schema("erase")).validate(made)
+    assert (made["scope"], made["turns"]) == ("namespace", 3)
+
+
+@pytest.mark.parametrize(
+    ("asked", "told", "code"),
+    [
+        ((), "erase one thing", 2),
+        (("--session", "s1", "--everything"), "erase one thing", 2),
+        (("--session", "s", "--yes"), "there is no session 's'", 1),
+        (("--turn", "t-1", "--yes"), "there is no turn 't-1'", 1),
+    ],
+)
+def test_what_cannot_be_erased_is_said(filled: Holdfast, asked: tuple[str, ...], told: str, code: int) -> None:
+    said = filled("erase", *asked)
+    assert said.code == code and told in said.err
+
+
+def test_where_there_is_no_store_none_is_made(filled: Holdfast, tmp_path: Path) -> None:
+    said = filled("erase", "--everything", "--yes", "--store", str(tmp_path / "none.db"))
+    assert said.code == 2 and "there is no store" in said.err and not (tmp_path / "none.db").exists()
