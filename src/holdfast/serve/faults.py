@@ -1,0 +1,73 @@
+"""One reading of errors for every surface: a code for JSON-RPC, a status for HTTP, a message, and what to do."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+from holdfast.errors import (
+    Closed,
+    FlushTimeout,
+    HoldfastError,
+    InputError,
+    MissingExtra,
+    ModelError,
+    NamespaceRequired,
+    NotFound,
+    Refused,
+    StoreBusy,
+    StoreError,
+)
+
+__all__ = ["INTERNAL", "INVALID_PARAMS", "INVALID_REQUEST", "METHOD_NOT_FOUND", "PARSE_ERROR", "Fault", "fault_of"]
+
+_log = logging.getLogger("holdfast")
+
+PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL = -32700, -32600, -32601, -32602, -32603
+"""The codes that JSON-RPC 2.0 itself gives; -32000 to -32099 are ours."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What went wrong, for people and for programs."""
+
+    type: str
+    """The name of the error, as holdfast.errors has it."""
+    message: str
+    advice: str
+    """What to do about it."""
+    code: int
+    """In JSON-RPC."""
+    status: int
+    """In HTTP."""
+
+
+# The first that fits counts, so the special ones come first.
+_READ: tuple[tuple[type[BaseException], int, int, str], ...] = (
+    (InputError, INVALID_PARAMS, 422, "Change what the message names and send it again."),
+    (Refused, -32001, 403, "Use the credential of that memory, or a connection that may reach it."),
+    (NotFound, -32002, 404, "Take an id or a session from search or recent; those of other namespaces are unknown."),
+    (NamespaceRequired, -32003, 400, "Name whose memory it is, or start the server with --namespace NAME."),
+    (FlushTimeout, -32004, 504, "Nothing is lost and the work goes on; ask again later or wait longer."),
+    (StoreBusy, -32005, 503, "Another process holds the store; try again in a moment."),
+    (StoreError, -32006, 500, "Look after the store: `holdfast status --check` says what is wrong with it."),
+    (ModelError, -32007, 503, "The model is away; words are still found, and it is tried again by itself."),
+    (Closed, -32008, 503, "The server is stopping; connect again."),
+    (MissingExtra, -32009, 501, "Install the package that the message names on the server."),
+    (HoldfastError, -32000, 500, "Read the message; the server's log says more."),
+)  # fmt: skip
+
+
+def fault_of(error: BaseException) -> Fault:
+    """What a surface tells of an error. What nobody expected is told in the log only: it may quote stored text."""
+    for kind, code, status, advice in _READ:
+        if isinstance(error, kind):
+            return Fault(type(error).__name__, str(error), advice, code, status)
+    _log.error("a call failed in a way that nobody expected", exc_info=error)
+    return Fault(
+        "InternalError",
+        f"{type(error).__name__}: this should not happen, and what was acknowledged is kept",
+        "The server's log has the details; please report them.",
+        INTERNAL,
+        500,
+    )

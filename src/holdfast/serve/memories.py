@@ -1,0 +1,109 @@
+"""The memories that a server holds open: one for each namespace in use, on one store, with one embedder."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from holdfast.errors import Closed, NamespaceRequired, Refused
+from holdfast.memory import Memory
+from holdfast.models.embedder import Embedder
+from holdfast.models.open import open_embedder
+from holdfast.recall.search import GLOBAL
+from holdfast.settings import Settings, load_settings
+
+__all__ = ["Memories"]
+
+
+@dataclass
+class _Held:
+    memory: Memory
+    users: int = 0
+
+
+class Memories:
+    """Lends memories by namespace. Safe to share between threads.
+
+    `namespace` is the connection's: it answers where a call names none. With `bound` no other can be reached, but that
+    `global` may be read, as every namespace may (INV-4).
+    """
+
+    def __init__(
+        self,
+        location: str | os.PathLike[str] | None = None,
+        namespace: str | None = None,
+        *,
+        embedder: Embedder | str | None = None,
+        settings: Settings | None = None,
+        bound: bool = False,
+    ) -> None:
+        self.settings = settings or load_settings()
+        self.namespace = namespace or self.settings.namespace
+        self.bound = bound
+        self._location = location
+        given = self.settings.embedder.profile if embedder is None else embedder
+        self._opened = open_embedder(given, self.settings.embedder.timeout_s) if isinstance(given, str) else None
+        self._embedder = self._opened if self._opened is not None else given
+        self._held: OrderedDict[str, _Held] = OrderedDict()
+        self._gate = threading.Lock()
+        self._closed = False
+        if bound and self.namespace is None:
+            raise NamespaceRequired("a server that is bound to one memory needs its name: give --namespace NAME")
+        if self.namespace is not None:  # a store that cannot be opened should be heard of at the start
+            with self.lend():
+                pass
+
+    @contextmanager
+    def lend(self, namespace: str | None = None, *, reads: bool = False) -> Iterator[Memory]:
+        """The memory of a namespace, open as long as it is used."""
+        held = self._take(self._resolved(namespace, reads))
+        try:
+            yield held.memory
+        finally:
+            with self._gate:
+                held.users -= 1
+
+    def opened(self) -> list[str]:
+        """The namespaces that are open now."""
+        with self._gate:
+            return list(self._held)
+
+    def close(self) -> None:
+        """Close every memory; what was acknowledged is on disk already."""
+        with self._gate:
+            held, self._held, self._closed = list(self._held.values()), OrderedDict(), True
+        for one in held:
+            one.memory.close()
+        if self._opened is not None:
+            self._opened.close()
+
+    def _resolved(self, namespace: str | None, reads: bool) -> str:
+        name = self.namespace if namespace is None else namespace
+        if name is None:
+            raise NamespaceRequired("whose memory is it? The call names nobody, and the server has no namespace")
+        if self.bound and name != self.namespace and not (name == GLOBAL and reads):
+            raise Refused(f"this connection is bound to the memory of {self.namespace!r} and reaches no other")
+        return name
+
+    def _take(self, name: str) -> _Held:
+        with self._gate:
+            if self._closed:
+                raise Closed("the server is stopping")
+            held = self._held.get(name)
+            if held is None:
+                self._make_room()
+                memory = Memory(self._location, name, embedder=self._embedder, settings=self.settings)
+                held = self._held[name] = _Held(memory)
+            self._held.move_to_end(name)
+            held.users += 1
+            return held
+
+    def _make_room(self) -> None:
+        """Close those that were not used for longest; one in use is never closed, so there may be more for a while."""
+        idle = [name for name, held in self._held.items() if not held.users]
+        for name in idle[: max(len(self._held) + 1 - self.settings.serve.namespaces, 0)]:
+            self._held.pop(name).memory.close()

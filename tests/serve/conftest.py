@@ -1,0 +1,87 @@
+"""A sidecar inside the test's own process: real sockets, no process to wait for."""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from peers import Connect, Launch, OpenPeer, Peer, end, start
+
+from holdfast.serve.memories import Memories
+from holdfast.serve.rpc import Rpc
+from holdfast.serve.rpc_methods import rpc_methods
+from holdfast.serve.sidecar import Sidecar
+from holdfast.serve.sockets import listen_unix
+from holdfast.settings import ContextSettings, ServeSettings, Settings
+from holdfast.testing import HashEmbedder
+from memories import QUICK
+
+PATIENT = ContextSettings(deadline_s=30.0, embedder_s=10.0)
+"""A busy machine must not make another answer."""
+
+
+@pytest.fixture
+def open_peer(tmp_path: Path) -> Iterator[OpenPeer]:
+    """Connects to a sidecar of its own on memory.db (or another file)."""
+    with ExitStack() as ends:
+
+        def open_one(
+            namespace: str | None = "ana",
+            *,
+            file: str = "memory.db",
+            bound: bool = False,
+            rules: tuple[str, ...] = (),
+            serve: ServeSettings | None = None,
+            settings: Settings = QUICK,
+            embedder: object = None,
+        ) -> Peer:
+            known = replace(settings, serve=serve or ServeSettings(), context=PATIENT)
+            model = HashEmbedder() if embedder is None else embedder
+            memories = Memories(tmp_path / file, namespace, embedder=model, settings=known, bound=bound)  # type: ignore[arg-type]
+            sidecar = Sidecar(Rpc(rpc_methods(memories, rules), known.serve.max_batch), known.serve)
+            listener = listen_unix(None, 16)
+            threading.Thread(target=sidecar.listen, args=(listener, None), daemon=True).start()
+            peer = Peer(listener.endpoint)
+            for end in (listener.clear, memories.close, sidecar.stop, peer.close):
+                ends.callback(end)
+            return peer
+
+        yield open_one
+
+
+@pytest.fixture
+def peer(open_peer: OpenPeer) -> Peer:
+    """A connection to the memory of `ana`."""
+    return open_peer()
+
+
+@pytest.fixture
+def connect() -> Iterator[Connect]:
+    """Opens connections, and closes them when the test ends."""
+    with ExitStack() as ends:
+
+        def open_one(endpoint: str) -> Peer:
+            peer = Peer(endpoint)
+            ends.callback(peer.close)
+            return peer
+
+        yield open_one
+
+
+@pytest.fixture
+def launch(tmp_path: Path) -> Iterator[Launch]:
+    """Starts `holdfast rpc` on memory.db; what still runs when the test ends is killed."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start_one(*args: str, env: Mapping[str, str] | None = None, piped: bool = False) -> subprocess.Popen[bytes]:
+        started.append(start(tmp_path, *args, env=env, piped=piped))
+        return started[-1]
+
+    yield start_one
+    for process in started:
+        end(process)

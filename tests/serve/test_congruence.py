@@ -1,0 +1,60 @@
+"""Every verb answers the same in process and over JSON-RPC, and as its schema says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import cast
+
+import jsonschema
+import pytest
+from congruence import SETTINGS, Payload, bad_calls, calls, differences, in_process, twins
+from peers import Answer, OpenPeer
+
+from holdfast import Memory
+from holdfast.errors import HoldfastError
+from holdfast.serve.verbs import VERBS, Danger, call, schema
+
+
+@pytest.mark.requirement("API-1", "API-2")
+def test_every_verb_answers_over_rpc_as_it_does_in_process(tmp_path: Path, open_peer: OpenPeer) -> None:
+    one, other, known = twins(tmp_path)
+    peer = open_peer(file=other.name, embedder="static", settings=SETTINGS)
+    with Memory(one, "ana", embedder="static", settings=SETTINGS) as memory:
+
+        def over_rpc(verb: str, payload: Payload) -> object:
+            return peer.call(f"memory.{verb}", **payload)
+
+        assert list(differences(in_process(memory), over_rpc, known)) == []
+        for verb, payload, kind in bad_calls(known):
+            with pytest.raises(HoldfastError) as raised:
+                call(VERBS[verb], memory, payload)
+            assert type(raised.value).__name__ == kind, (verb, payload)
+            error = peer.error(f"memory.{verb}", **payload)
+            assert error["message"] == str(raised.value)
+            assert cast("Answer", error["data"])["type"] == kind
+
+
+@pytest.mark.requirement("API-1")
+def test_an_offered_verb_without_a_call_fails() -> None:
+    known = {"turn": "t", "record": "r", "summary": "s"}
+    assert {verb for verb, _ in calls(known)} == VERBS.keys()
+
+
+@pytest.mark.requirement("API-1")
+def test_what_is_taken_and_answered_is_what_the_schemas_say(tmp_path: Path) -> None:
+    one, _, known = twins(tmp_path)
+    with Memory(one, "ana", embedder="static", settings=SETTINGS) as memory:
+        for verb, payload in calls(known):
+            shapes = schema(verb)
+            jsonschema.Draft202012Validator(shapes.input).validate(payload)
+            jsonschema.Draft202012Validator(shapes.output).validate(call(VERBS[verb], memory, payload))
+
+
+@pytest.mark.requirement("API-1")
+def test_every_verb_says_what_it_is_for_and_every_field_is_described() -> None:
+    for verb in VERBS.values():
+        assert verb.about.endswith(".") and "\n" not in verb.about
+        fields = cast("dict[str, Answer]", schema(verb.name).input["properties"] if verb.fields else {})
+        assert list(fields) == list(verb.fields)
+        assert all(field.get("description") for field in fields.values()), verb.name
+    assert [verb.name for verb in VERBS.values() if verb.danger is Danger.DESTROYS] == ["erase"]
