@@ -16,15 +16,15 @@ from numpy.typing import NDArray
 from holdfast import Hits, Memory, Settings, Turn
 from holdfast.models.embedder import Embedder, Profile
 from holdfast.moments import Clock, utc_now
-from holdfast.settings import IndexSettings, StoreSettings
+from holdfast.settings import CompactSettings, IndexSettings, JanitorSettings, StoreSettings
 from holdfast.testing import HashEmbedder
 from holdfast.wire import plain
 
 Message = dict[str, object]
 
-QUICK = replace(Settings(), store=StoreSettings(durable=False))
-"""No fsync: a test that does not cut the power does not need it."""
-EAGER = replace(QUICK, index=IndexSettings(tail=1, vector_tail=1))
+QUICK = replace(Settings(), store=StoreSettings(durable=False), janitor=JanitorSettings(count=False))
+"""No fsync: a test that does not cut the power does not need it. And nothing is counted behind its back."""
+EAGER = replace(QUICK, index=IndexSettings(tail=1, vector_tail=1), compact=CompactSettings(automatic=False))
 """Every turn goes into the word index and a vector segment as soon as the worker sees it."""
 
 

@@ -62,6 +62,7 @@ async def test_every_verb_answers_as_its_twin_does(tmp_path: Path) -> None:
             assert await later.recent(kind="exchange") == sync.recent(kind="exchange")
             assert await later.recent(kind="record") == sync.recent(kind="record") == [record]
             assert await later.thread("t") == sync.thread("t")
+            assert await later.themes(None, limit=3) == sync.themes(None, limit=3)
             assert await later.why(turn.id) == sync.why(turn.id)
             assert await later.history(record.id) == sync.history(record.id)
             assert await later.stats("7 days ago") == sync.stats("7 days ago")

@@ -91,6 +91,23 @@ def test_every_verb_prints_what_its_schema_says(
     run("calibrate", "calibrate")
     run("calibrate", "calibrate", "--labels", str(labels))
     run("tune-similarity", "tune", "similarity")
+    run("themes", "themes")
+    run("eval-init", "eval", "init", str(tmp_path / "probes.jsonl"))
+    probes = str(tmp_path / "asked.jsonl")
+    asked = [{"question": f"Lisbon {number}", "expect": str(turn)} for number in range(8)]
+    Path(probes).write_text("".join(json.dumps(one) + "\n" for one in asked))
+    run("eval-run", "eval", "run", probes, "--save-baseline", str(tmp_path / "baseline.json"))
+    run("eval-gate", "eval", "gate", probes, "--baseline", str(tmp_path / "baseline.json"))
+    run("eval-sweep", "eval", "sweep", probes, "--try", "words=.4")
+    run("eval-noise", "eval", "noise", probes)
+    judged = tmp_path / "judged.jsonl"
+    judged.write_text('{"role": "user", "content": "I moved to Lisbon", "facts": ["moved to Lisbon"]}\n')
+    run("eval-extractors", "eval", "extractors", str(judged), "--second", "rules")
+    assert run("compact", "compact", "s", "--force")["did_compact"] is False
+    run("active", "active", "s")
+    run("expand", "expand", str(turn))
+    run("janitor", "janitor", "--dry-run")
+    run("doctor", "doctor")
     run("status", "status", "--check")
     run("status", "status")
     run("store-rebuild", "store", "rebuild")

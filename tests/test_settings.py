@@ -8,6 +8,7 @@ import pytest
 
 from holdfast import Settings, load_settings
 from holdfast.errors import InputError
+from holdfast.settings import JanitorSettings
 
 
 @pytest.mark.requirement("LOG-2")
@@ -81,3 +82,10 @@ def test_a_number_with_which_nothing_could_work_is_refused(name: str, value: str
     """A batch of none would never end; the person who set it should hear so now."""
     with pytest.raises(InputError):
         load_settings({name: value})
+
+
+@pytest.mark.requirement("KEEP-2")
+@pytest.mark.parametrize("months", [-1, 100_000, 1.5, True])
+def test_months_that_no_calendar_can_go_back_are_refused_before_the_janitor_meets_them(months: object) -> None:
+    with pytest.raises(InputError, match=r"janitor\.user_stated_months must be a whole number from 0 to 1200"):
+        JanitorSettings(user_stated_months=months)  # type: ignore[arg-type]

@@ -6,17 +6,23 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from types import TracebackType
-from typing import Literal, ParamSpec, Self, TypeVar, overload
+from typing import TYPE_CHECKING, BinaryIO, Literal, ParamSpec, Self, TypeVar, overload
 
 from anyio import to_thread
 
 from holdfast.gate.labels import Label
-from holdfast.insight import Calibration, History, Pair, Stats, Tuning
+from holdfast.insight import Active, Calibration, Compaction, History, Pair, StandingSection, Stats, Themes, Tuning
 from holdfast.memory import DEFAULT_SESSION, Memory, Progress
 from holdfast.model import Decision, Exchange, Hits, Metadata, Record, Session, Status, Turn, Why
 from holdfast.models.embedder import Embedder
 from holdfast.moments import Clock, Moment, utc_now
 from holdfast.settings import Settings
+
+if TYPE_CHECKING:
+    from holdfast.context.result import Context
+    from holdfast.gate.scalar import Signals
+    from holdfast.upkeep.memo import Diagnosis
+    from holdfast.upkeep.reports import BackedUp, Erased, Exported, Imported, Restored, Tidied
 
 __all__ = ["AsyncMemory"]
 
@@ -122,8 +128,41 @@ class AsyncMemory:
     async def thread(self, session: str) -> list[Turn]:
         return await _in_thread(self._memory.thread, session)
 
-    async def remember(self, text: str, kind: str = "fact") -> Record:
-        return await _in_thread(self._memory.remember, text, kind)
+    async def themes(
+        self,
+        since: Moment | None = "30 days ago",
+        until: Moment | None = None,
+        limit: int = 8,
+        digest: bool | None = None,
+    ) -> Themes:
+        return await _in_thread(self._memory.themes, since, until, limit, digest)
+
+    async def compact(self, session: str, force: bool = False, progress: Progress | None = None) -> Compaction:
+        return await _in_thread(self._memory.compact, session, force, progress)
+
+    async def expand(self, noun_id: str) -> list[Turn]:
+        return await _in_thread(self._memory.expand, noun_id)
+
+    async def active(self, session: str) -> Active:
+        return await _in_thread(self._memory.active, session)
+
+    async def context(
+        self,
+        messages: Sequence[Mapping[str, object]],
+        session: str = DEFAULT_SESSION,
+        budget: int = 4000,
+        rules: Iterable[str | os.PathLike[str]] | str | os.PathLike[str] = (),
+        memory_budget: int | None = None,
+    ) -> Context:
+        return await _in_thread(self._memory.context, messages, session, budget, rules, memory_budget)
+
+    async def standing(self, tokens: int | None = None) -> StandingSection:
+        return await _in_thread(self._memory.standing, tokens)
+
+    async def remember(
+        self, text: str, kind: str = "fact", key: str | None = None, metadata: Metadata | None = None
+    ) -> Record:
+        return await _in_thread(self._memory.remember, text, kind, key, metadata)
 
     async def forget(self, noun_id: str, undo: bool = False) -> Decision:
         return await _in_thread(self._memory.forget, noun_id, undo)
@@ -133,6 +172,9 @@ class AsyncMemory:
 
     async def history(self, noun_id: str) -> History:
         return await _in_thread(self._memory.history, noun_id)
+
+    async def gating_scalar(self, text: str) -> Signals:
+        return await _in_thread(self._memory.gating_scalar, text)
 
     async def stats(self, since: Moment | None = None) -> Stats:
         return await _in_thread(self._memory.stats, since)
@@ -158,6 +200,47 @@ class AsyncMemory:
 
     async def rebuild(self, progress: Progress | None = None) -> None:
         await _in_thread(self._memory.rebuild, progress)
+
+    async def janitor(self, dry_run: bool = False, cull: bool = False, undo: str | None = None) -> Tidied:
+        return await _in_thread(self._memory.janitor, dry_run, cull, undo)
+
+    async def doctor(self, fix: bool = False, progress: Progress | None = None) -> Diagnosis:
+        return await _in_thread(self._memory.doctor, fix, progress)
+
+    @staticmethod
+    async def audit(
+        path: str | os.PathLike[str], embedder: Embedder | str | None = None, settings: Settings | None = None
+    ) -> Diagnosis:
+        return await _in_thread(Memory.audit, path, embedder, settings)
+
+    async def export(self, path: str | os.PathLike[str] | BinaryIO, progress: Progress | None = None) -> Exported:
+        return await _in_thread(self._memory.export, path, progress)
+
+    async def import_file(self, path: str | os.PathLike[str] | BinaryIO, progress: Progress | None = None) -> Imported:
+        return await _in_thread(self._memory.import_file, path, progress)
+
+    async def erase(
+        self,
+        session: str | None = None,
+        namespace: bool = False,
+        turn: str | None = None,
+        record: str | None = None,
+        prove: bool = False,
+        progress: Progress | None = None,
+    ) -> Erased:
+        return await _in_thread(self._memory.erase, session, namespace, turn, record, prove, progress)
+
+    async def backup(self, path: str | os.PathLike[str], progress: Progress | None = None) -> BackedUp:
+        return await _in_thread(self._memory.backup, path, progress)
+
+    @staticmethod
+    async def restore(
+        backup: str | os.PathLike[str],
+        location: str | os.PathLike[str] | None = None,
+        force: bool = False,
+        progress: Progress | None = None,
+    ) -> Restored:
+        return await _in_thread(Memory.restore, backup, location, force, progress)
 
     async def close(self) -> None:
         await _in_thread(self._memory.close)

@@ -7,17 +7,23 @@ command, and slots double what it costs to define a class at start-up.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from datetime import datetime
 from typing import Self
 
-from holdfast.insight import History, Stats
+from holdfast.context.result import Context, ContextReceipt
+from holdfast.insight import History, Stats, Theme, Themes
 from holdfast.model import Exchange, Hit, Hits, Receipt, Record, Status, Turn
+from holdfast.upkeep.reports import Imported
 
 __all__ = [
     "Asked",
+    "ContextAnswer",
     "DemoAnswer",
+    "DraftsAnswer",
     "ErrorAnswer",
+    "ImportAnswer",
     "IngestAnswer",
     "Problem",
     "RebuildAnswer",
@@ -27,6 +33,7 @@ __all__ = [
     "RecentTurns",
     "SearchAnswer",
     "StatusAnswer",
+    "ThemesAnswer",
     "ThreadAnswer",
     "recent_answer",
 ]
@@ -92,6 +99,33 @@ class ThreadAnswer:
 
 
 @dataclass(frozen=True)
+class ThemesAnswer:
+    themes: tuple[Theme, ...]
+    since: datetime | None
+    until: datetime | None
+    digest: str | None
+    receipt: Receipt
+
+    @classmethod
+    def of(cls, themes: Themes) -> Self:
+        return cls(tuple(themes), themes.since, themes.until, themes.digest, themes.receipt)
+
+
+@dataclass(frozen=True)
+class ContextAnswer:
+    messages: tuple[Mapping[str, object], ...]
+    """Those that were given, with one system message more that holds the text."""
+    text: str
+    tokens: int
+    degraded: str | None
+    receipt: ContextReceipt
+
+    @classmethod
+    def of(cls, made: Context) -> Self:
+        return cls(tuple(made.messages), made.text, made.tokens, made.degraded, made.receipt)
+
+
+@dataclass(frozen=True)
 class StatusAnswer(Status):
     problems: tuple[str, ...] | None = None
     """What the integrity check found; None when it was not asked for."""
@@ -99,6 +133,16 @@ class StatusAnswer(Status):
     @classmethod
     def of(cls, status: Status, problems: tuple[str, ...] | None) -> Self:
         return cls(**{field.name: getattr(status, field.name) for field in fields(Status)}, problems=problems)
+
+
+@dataclass(frozen=True)
+class ImportAnswer(Imported):
+    degraded: str | None = None
+    """What keeps the new turns from being found by meaning; they are kept, and found by words."""
+
+    @classmethod
+    def of(cls, made: Imported, degraded: str | None) -> Self:
+        return cls(**{field.name: getattr(made, field.name) for field in fields(Imported)}, degraded=degraded)
 
 
 @dataclass(frozen=True)
@@ -133,6 +177,15 @@ class DemoAnswer:
     """The longest chain of records that replaced each other."""
     stats: Stats
     asked: tuple[Asked, ...]
+
+
+@dataclass(frozen=True)
+class DraftsAnswer:
+    """What `eval init` wrote."""
+
+    file: str
+    probes: int
+    hash: str
 
 
 @dataclass(frozen=True)

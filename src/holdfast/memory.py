@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import logging
 import os
+import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, closing
 from dataclasses import replace
+from functools import cached_property
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal, Self, overload
+from typing import TYPE_CHECKING, BinaryIO, Literal, Self, overload
 
+from holdfast.derive.compacting import Compacting
 from holdfast.derive.worker import Worker
-from holdfast.errors import BadText, InputError
+from holdfast.errors import BadText, FlushTimeout, InputError, ModelError, NotFound
 from holdfast.gate.labels import Label, read_labels
-from holdfast.insight import Calibration, History, Pair, Stats, Tuning
+from holdfast.insight import Active, Calibration, Compaction, History, Pair, StandingSection, Stats, Themes, Tuning
 from holdfast.log.align import align
-from holdfast.log.ids import new_id
-from holdfast.log.messages import check_text, read_message, read_turn
+from holdfast.log.ids import keyed_id, new_id
+from holdfast.log.messages import check_text, read_message, read_metadata, read_turn
 from holdfast.log.names import check_name, resolve_namespace
+from holdfast.log.tombstones import Marker, erased_turn, places_with_erased
 from holdfast.model import (
     Action,
     Decision,
@@ -44,17 +48,23 @@ from holdfast.recall.calibration import as_act, calibrate, stored_calibration
 from holdfast.recall.history import history
 from holdfast.recall.pool import words_stage
 from holdfast.recall.recent import read_thread, recent_exchanges, recent_turns
-from holdfast.recall.search import GLOBAL, Query, search
 from holdfast.recall.semantic import vectors_stage
 from holdfast.recall.stats import read_stats
 from holdfast.recall.why import explain_act, find, why
 from holdfast.settings import Settings, load_settings
 from holdfast.store.open import default_location, open_store
 from holdfast.store.protocol import Snapshot, Space, Store
+from holdfast.upkeep.retrievals import Retrievals
 from holdfast.version import __version__
 
 if TYPE_CHECKING:
+    from holdfast.compact.run import Compactor
+    from holdfast.context.assemble import Assembler
+    from holdfast.context.result import Context
     from holdfast.derive.admission import Admission
+    from holdfast.gate.scalar import Signals
+    from holdfast.upkeep.memo import Diagnosis
+    from holdfast.upkeep.reports import BackedUp, Erased, Exported, Imported, Restored, Tidied
 
 __all__ = ["DEFAULT_SESSION", "Memory", "Progress"]
 
@@ -63,6 +73,7 @@ _log = logging.getLogger("holdfast")
 DEFAULT_SESSION = "default"
 Progress = Callable[[int, int], None]
 """Called with (done, total) while long work goes on."""
+_ALL_TOKENS = 10**15  # no prompt has more, and a float holds it exactly
 
 
 class Memory:
@@ -92,9 +103,15 @@ class Memory:
         self._store = open_store(default_location() if location is None else location, self._settings.store)
         self._cache = BlockCache(self._settings.store.cache_mb * 1_000_000)
         self._worker = Worker(self._store, self.namespace, self._embedder, self._settings.index, self._open_admission())
+        self._compacting = Compacting(
+            self._open_compactor, self.namespace, self._settings.compact.automatic, self._worker.wake
+        )
+        self._retrievals = Retrievals(self._store, self.namespace, self._settings.janitor, clock)
         # A process that ends without close() must not die with the worker inside SQLite.
         opened = self._embedder if embedder is None or isinstance(embedder, str) else None  # the caller's stays open
-        self._closing = weakref.finalize(self, _close, self._worker, self._store, opened)
+        self._closing = weakref.finalize(
+            self, _close, self._worker, self._compacting, self._retrievals, self._store, opened
+        )
         if self._worker.behind():  # what a crash left undone goes on by itself
             self._worker.wake()
 
@@ -109,6 +126,11 @@ class Memory:
         extractor = DeterministicExtractor(self._settings.admit)
         asking = open_asking(self._store, self.namespace, self._settings, self._clock)
         return Admission(self._store, self.namespace, self._embedder, extractor, self._settings, self._cache, asking)
+
+    def _open_compactor(self) -> Compactor:
+        from holdfast.compact.run import open_compactor
+
+        return open_compactor(self._store, self.namespace, self._embedder, self._settings, self._clock)
 
     # --- the log
 
@@ -158,6 +180,7 @@ class Memory:
         kept = self._store.append(self.namespace, session, [turn], now)
         assert kept is not None
         self._worker.wake()
+        self._compacting.grew(session)
         _warn_of_other_text([turn], kept)
         return kept[0]
 
@@ -188,12 +211,19 @@ class Memory:
     def _append_new(self, session: str, turns: Sequence[NewTurn], progress: Progress | None) -> list[Turn] | None:
         """Append what the session does not hold; None if another writer moved the session meanwhile."""
         with self._store.snapshot(self.namespace) as view:
-            expect = view.last_index(session)
+            before = expect = view.last_index(session)
             # Keys are looked up by the log itself; only turns without one need the session's sequence.
-            known = (
-                align(view.places(session), turns) if any(turn.key is None for turn in turns) else [None] * len(turns)
+            known: list[int | None] = [None] * len(turns)
+            erased = {one.index: (seq, one) for seq, one in view.tombstones(session)}
+            if any(turn.key is None for turn in turns):
+                places = view.places(session)
+                if erased:
+                    marker = Marker(self._store.secret(), self.namespace)
+                    places = places_with_erased(places, [one for _, one in erased.values()], turns, marker, session)
+                known = align(places, turns)
+            heard = _read_indexes(
+                view, session, [index for index in known if index is not None and index not in erased]
             )
-            heard = _read_indexes(view, session, [index for index in known if index is not None])
         fresh = [turn for turn, index in zip(turns, known, strict=True) if index is None]
         keyless = any(turn.key is None for turn in fresh)
         added: list[Turn] = []
@@ -209,8 +239,16 @@ class Memory:
                 progress(len(turns) - len(fresh) + len(added), len(turns))
         if progress is not None and not fresh:
             progress(len(turns), len(turns))
+        if 0 <= before < expect:  # a session that was there has grown; a history that is new is not compacted at once
+            self._compacting.grew(session)
         new = iter(added)
-        return [next(new) if index is None else heard[index] for index in known]
+        now = self._clock()
+        return [
+            next(new)
+            if index is None
+            else heard.get(index) or erased_turn(erased[index][1], turn, self.namespace, session, erased[index][0], now)
+            for turn, index in zip(turns, known, strict=True)
+        ]
 
     def _redacted(self, turn: NewTurn) -> NewTurn:
         """With log.redact_secrets not even the log keeps the value of a secret (ADMIT-7)."""
@@ -221,8 +259,13 @@ class Memory:
         return replace(turn, text=mask(turn.text).text)
 
     def flush(self, timeout: float | None = None, progress: Progress | None = None) -> None:
-        """Wait until derived work has caught up with the log."""
+        """Wait until derived work has caught up with the log, and what was found is counted."""
+        self._retrievals.write()
+        deadline = None if timeout is None else time.monotonic() + timeout
         self._worker.flush(timeout, progress)
+        self._compacting.flush(deadline)
+        # What a compaction made is a record to embed, like any other.
+        self._worker.flush(None if deadline is None else max(deadline - time.monotonic(), 0.0))
 
     # --- recall
 
@@ -237,6 +280,8 @@ class Memory:
         as_of: Moment | None = None,
     ) -> Hits:
         """What is known about this, best first; `.receipt` says how it was found."""
+        from holdfast.recall.search import GLOBAL, Query, search  # who only writes does not load them
+
         now = self._clock()
         asked = Query(
             text=check_text("the question", query, self._settings.log),
@@ -250,7 +295,10 @@ class Memory:
         with ExitStack() as open_views:
             names = [self.namespace] if self.namespace == GLOBAL else [self.namespace, GLOBAL]
             views = [(name, open_views.enter_context(self._store.snapshot(name))) for name in names]
-            return search(views, asked, self._embedder, self._cache, self._settings, now)
+            hits = search(views, asked, self._embedder, self._cache, self._settings, now)
+        # Not those of `global`: whoever reads it must leave no trace there (INV-4).
+        self._retrievals.note(hit.id for hit in hits if hit.namespace == self.namespace)
+        return hits
 
     @overload
     def recent(
@@ -294,24 +342,120 @@ class Memory:
         with self._store.snapshot(self.namespace) as view:
             return list(read_thread(view, self._session(session)))
 
+    def themes(
+        self,
+        since: Moment | None = "30 days ago",
+        until: Moment | None = None,
+        limit: int = 8,
+        digest: bool | None = None,
+    ) -> Themes:
+        """What a time was about: groups of turns, the largest first, with words that name them and examples.
+
+        With a chat model each is told in a sentence and all of them in a digest; `digest` forbids or demands it.
+        """
+        from holdfast.recall.themes import Period, find_themes
+
+        now = self._clock()
+        period = Period(
+            None if since is None else read_moment(since, now), None if until is None else read_moment(until, now)
+        )
+        with self._store.snapshot(self.namespace) as view:
+            found = find_themes(
+                view, self.namespace, period, self._limit(limit), self._fingerprint, self._cache, self._settings
+            )
+        if digest is False or (digest is None and self._settings.chat.model == "none"):
+            return found
+        return self._digested(found)
+
+    def _digested(self, found: Themes) -> Themes:
+        from holdfast.models.chat import open_chat
+        from holdfast.recall.theme_digest import digest
+
+        chat = open_chat(self._settings.chat.model, timeout_s=self._settings.chat.timeout_s)
+        if chat is None:
+            raise InputError("a digest needs a chat model, and none is configured; set chat.model (URL#MODEL)")
+        with closing(chat):
+            return digest(found, chat, self._settings.themes.digest_s)
+
+    # --- the context
+
+    def context(
+        self,
+        messages: Sequence[Mapping[str, object]],
+        session: str = DEFAULT_SESSION,
+        budget: int = 4000,
+        rules: Iterable[str | os.PathLike[str]] | str | os.PathLike[str] = (),
+        memory_budget: int | None = None,
+    ) -> Context:
+        """The messages with what a model should know for them: rules, recent turns, guidance and memories.
+
+        `budget` is the host's whole budget in tokens, of which a quarter is used, or `memory_budget` gives the tokens
+        themselves. On any failure, and past the deadline, `.messages` is the list that was given and `.degraded` says
+        why.
+        """
+        from holdfast.context.assemble import Request
+
+        if not isinstance(messages, Sequence):  # what can be read only once would be gone when it is given back
+            raise InputError(f"messages must be a list of messages, not {type(messages).__name__}")
+        tokens = _tokens("budget", budget)
+        share = int(self._settings.context.share * tokens)
+        named = [rules] if isinstance(rules, str | os.PathLike) else rules
+        made = self._assembler.assemble(
+            Request(
+                messages,
+                self._session(session),
+                share if memory_budget is None else _tokens("memory_budget", memory_budget),
+                tuple(os.fspath(path) for path in named),
+                self._clock(),
+            )
+        )
+        self._retrievals.note(made.recalled)
+        return made
+
+    @cached_property
+    def _assembler(self) -> Assembler:
+        from holdfast.context.assemble import Assembler  # its rooms take a while to load: only who uses them pays
+
+        return Assembler(self._store, self.namespace, self._embedder, self._cache, self._settings)
+
+    def standing(self, tokens: int | None = None) -> StandingSection:
+        """What stands about this namespace, framed for a prompt, without a question: a light section (API-3)."""
+        from holdfast.context.standing import standing_section
+        from holdfast.models.tokens import open_counter
+
+        budget = self._settings.context.standing_tokens if tokens is None else _tokens("tokens", tokens)
+        counter = open_counter(self._settings.tokens)
+        with self._store.snapshot(self.namespace) as view:
+            return standing_section(view, self._store.secret(), self.namespace, budget, counter)
+
+    @property
+    def _context_degraded(self) -> str | None:
+        return self._assembler.degraded if "_assembler" in self.__dict__ else None
+
     # --- the operator's acts
 
-    def remember(self, text: str, kind: str = "fact") -> Record:
-        """Keep an explicit memory: no gate judges it."""
+    def remember(
+        self, text: str, kind: str = "fact", key: str | None = None, metadata: Metadata | None = None
+    ) -> Record:
+        """Keep an explicit memory: no gate judges it. A key that comes again gives the first record back."""
         known_kind = _read_kind(kind)
         if known_kind is Kind.TURN:
             raise InputError("a turn is ingested, not remembered; use ingest(), or another kind")
         if not check_text("the text of a record", text, self._settings.log).strip():
             raise BadText("there is nothing to remember in an empty text")
         now = self._clock()
-        said = {
+        said: dict[str, object] = {
             "text": text,
             "kind": known_kind.value,
             "provenance": Provenance.USER_STATED.value,
             "confidence": 1.0,
         }
-        record_id = new_id("r", now)
-        self._store.act(self.namespace, Action(Entry.REMEMBER, record_id, now, said))
+        if given := read_metadata(metadata, self._settings.log):
+            said["given"] = given
+        if key is not None:
+            said["key"] = check_name("key", key, self._settings.log)
+        record_id = new_id("r", now) if key is None else keyed_id("r", key)
+        self._store.act_once(self.namespace, Action(Entry.REMEMBER, record_id, now, said))
         self._worker.wake()
         with self._store.snapshot(self.namespace) as view:
             record = view.record(record_id)
@@ -330,6 +474,32 @@ class Memory:
         self._store.act(self.namespace, act)
         return explain_act(act)
 
+    # --- compaction
+
+    def compact(self, session: str, force: bool = False, progress: Progress | None = None) -> Compaction:
+        """Put digests in place of a session's old turns. Rules stay word for word, the log keeps every turn."""
+        made = self._compacting.compactor.compact(self._known_session(session), force, progress=progress)
+        self._worker.wake()
+        return made
+
+    def expand(self, noun_id: str) -> list[Turn]:
+        """The turns that a summary, or any other record, was made of, in the order they were said."""
+        with self._store.snapshot(self.namespace) as view:
+            noun = find(view, check_text("an id", noun_id, self._settings.log))
+            if isinstance(noun, Turn):
+                return [noun]
+            turns = [turn for turn_id in noun.turn_ids if (turn := view.turn(turn_id)) is not None]
+        return sorted(turns, key=lambda turn: (turn.at, turn.seq))
+
+    def active(self, session: str) -> Active:
+        """What stands for a conversation now: digests and guidance in place of old turns, then the turns."""
+        from holdfast.compact.active import read_active
+        from holdfast.models.tokens import open_counter
+
+        known = self._known_session(session)
+        with self._store.snapshot(self.namespace) as view:
+            return read_active(view, known, open_counter(self._settings.tokens))
+
     # --- what is known about itself
 
     def why(self, noun_id: str) -> Why:
@@ -342,6 +512,14 @@ class Memory:
         with self._store.snapshot(self.namespace) as view:
             return history(view, check_text("an id", noun_id, self._settings.log))
 
+    def gating_scalar(self, text: str) -> Signals:
+        """How much a text that is not in the log would deserve durable memory, with every signal behind the score."""
+        from holdfast.derive.gating import gating_scalar
+
+        checked = check_text("the text", text, self._settings.log)
+        with self._store.snapshot(self.namespace) as view:
+            return gating_scalar(view, self.namespace, checked, self._embedder, self._settings, self._cache)
+
     def stats(self, since: Moment | None = None) -> Stats:
         """What the gates did with the user's turns, a day each (by the time they were said) and in total."""
         first = None if since is None else read_moment(since, self._clock())
@@ -352,6 +530,7 @@ class Memory:
         """How much is kept, how far derived work has come, and what is degraded."""
         with self._store.snapshot(self.namespace) as view:
             counts = view.counts()
+            erased, erased_at = view.erasures()
             done = 0 if self._fingerprint is None else view.cursor(vectors_stage(Space.TURN, self._fingerprint))
             return Status(
                 store=self._store.location,
@@ -361,15 +540,20 @@ class Memory:
                 sessions=counts.sessions,
                 turns=counts.turns,
                 records=counts.records,
+                summaries=counts.summaries,
+                guidance=counts.guidance,
                 hidden=counts.hidden,
                 log_end=view.end(),
                 words_done=view.cursor(words_stage(Space.TURN)),
                 vectors_done=done,
                 embedder="none" if self._embedder is None else self._embedder.profile.name,
                 fingerprint=self._fingerprint or "",
-                degraded=self._worker.degraded,
+                degraded=self._worker.degraded or self._compacting.degraded or self._context_degraded,
                 size_bytes=self._store.size(),
                 version=__version__,
+                behind=self._worker.behind(),
+                erased=erased,
+                erased_at=erased_at,
             )
 
     # --- its thresholds, on one's own data
@@ -415,6 +599,120 @@ class Memory:
         self._store.clear_views(self.namespace)
         self._worker.flush(None, progress)
 
+    def janitor(self, dry_run: bool = False, cull: bool = False, undo: str | None = None) -> Tidied:
+        """Trust less what nobody ever found (docs/upkeep.md): one notch, once a week; `undo` takes a run back.
+
+        With `cull` what is not the user's own word is hidden instead, as `forget` does; nothing is destroyed.
+        """
+        from holdfast.upkeep import janitor
+
+        self._retrievals.write()
+        if undo is not None:
+            run = check_text("the name of a run", undo, self._settings.log)
+            return janitor.undo(self._store, self.namespace, run, self._clock())
+        return janitor.tidy(self._store, self.namespace, self._settings.janitor, self._clock(), dry_run, cull)
+
+    def doctor(self, fix: bool = False, progress: Progress | None = None) -> Diagnosis:
+        """How healthy this namespace is: copies, junk, loops, secrets, orphans, drift (docs/upkeep.md).
+
+        With `fix` what can be derived from the log is dropped and derived anew; no turn and no act is touched.
+        """
+        from holdfast.upkeep.doctor import examine, fixed, heal
+
+        found = examine(*self._patient(), self._clock(), self._catch_up())
+        if not fix or not any(one.count and one.fixable for one in found.findings):
+            return found
+        heal(self._store, self.namespace, found, self._fingerprint)
+        self._worker.flush(None, progress)
+        after = examine(*self._patient(), self._clock(), self._worker.behind())
+        return replace(after, fixed=fixed(found, after))
+
+    def _patient(self) -> tuple[Store, str, GuardedEmbedder | None, Settings]:
+        return self._store, self.namespace, self._embedder, self._settings
+
+    def _catch_up(self) -> int:
+        """Wait a while for derived work; how far it is behind then."""
+        try:
+            self.flush(self._settings.doctor.wait_s)
+        except (FlushTimeout, ModelError):  # the doctor says so, with what else there is to say
+            return self._worker.behind()
+        return 0
+
+    @staticmethod
+    def audit(
+        path: str | os.PathLike[str], embedder: Embedder | str | None = None, settings: Settings | None = None
+    ) -> Diagnosis:
+        """The same of another system's memories: mem0, MEMORY.md and CLAUDE.md, MCP's reference memory."""
+        from holdfast.upkeep.doctor import audit_file
+
+        known = settings or load_settings()
+        return audit_file(path, _open_embedder(embedder, known), known, utc_now())
+
+    def export(self, path: str | os.PathLike[str] | BinaryIO, progress: Progress | None = None) -> Exported:
+        """Write this namespace's log to a JSONL file: every turn and act, in order (docs/transfer.md)."""
+        from holdfast.upkeep.transfer import export_log
+
+        return export_log(self._store, self.namespace, path, self._clock(), progress)
+
+    def import_file(self, path: str | os.PathLike[str] | BinaryIO, progress: Progress | None = None) -> Imported:
+        """Take over the log of an export: all of it or nothing, and only what is not here yet."""
+        from holdfast.upkeep.transfer import import_log
+
+        made = import_log(self._store, self.namespace, path, self._settings, self._redacted, progress)
+        self._worker.wake()
+        return made
+
+    def erase(
+        self,
+        session: str | None = None,
+        namespace: bool = False,
+        turn: str | None = None,
+        record: str | None = None,
+        prove: bool = False,
+        progress: Progress | None = None,
+    ) -> Erased:
+        """Destroy a session, a turn, a record or all of this namespace, with everything derived from it.
+
+        By exact name, for good: the log, the views and the bytes in the files. `prove` searches them for what was
+        there. What stays is a tombstone without content, so that it does not come back with the next history.
+        """
+        from holdfast.upkeep.erase import erase, read_scope
+
+        scope, noun = read_scope(session, namespace, turn, record)
+        noun = noun if namespace else check_text(f"the {scope.value}", noun, self._settings.log)
+        self._retrievals.write()
+
+        def settle(bared: Mapping[str, tuple[str, ...]]) -> tuple[int, str | None]:
+            self._cache.clear()
+            try:
+                self._worker.flush(None, progress)
+                remade = sum(self._compacting.compactor.again(name, ids) for name, ids in bared.items())
+                self._worker.flush(None)
+            except ModelError as error:  # it is erased all the same
+                return 0, str(error)
+            return remade, None
+
+        return erase(self._store, self.namespace, scope, noun, self._clock(), settle, prove)
+
+    def backup(self, path: str | os.PathLike[str], progress: Progress | None = None) -> BackedUp:
+        """Copy the whole store, every namespace in it, while others write; the copy is checked."""
+        from holdfast.upkeep.backup import back_up
+
+        return back_up(self._store, path, progress)
+
+    @staticmethod
+    def restore(
+        backup: str | os.PathLike[str],
+        location: str | os.PathLike[str] | None = None,
+        force: bool = False,
+        progress: Progress | None = None,
+    ) -> Restored:
+        """Put a checked copy of a backup where the store is; with `force` what is there is kept aside."""
+        from holdfast.upkeep.backup import restore
+
+        place = default_location() if location is None else location
+        return restore(backup, place, load_settings().store, utc_now(), force, progress)
+
     def close(self) -> None:
         """Stop the worker and let go of the store. Calling it twice is fine."""
         self._closing()
@@ -431,11 +729,27 @@ class Memory:
         return f"Memory({self._store.location!r}, namespace={self.namespace!r})"
 
     @property
+    def settings(self) -> Settings:
+        """What it was opened with."""
+        return self._settings
+
+    @property
+    def view(self) -> AbstractContextManager[Snapshot]:
+        """The namespace as it stands at one moment, for surfaces that list it whole; to find something, ask a verb."""
+        return self._store.snapshot(self.namespace)
+
+    @property
     def _fingerprint(self) -> str | None:
         return None if self._embedder is None else self._embedder.profile.fingerprint
 
     def _session(self, session: str) -> str:
         return check_name("session", session, self._settings.log)
+
+    def _known_session(self, session: str) -> str:
+        with self._store.snapshot(self.namespace) as view:
+            if view.session_number(self._session(session)) is None:
+                raise NotFound(f"there is no session {session!r} in this namespace")
+        return session
 
     def _sample(self, sample: int) -> int:
         if isinstance(sample, bool) or not isinstance(sample, int) or sample < 0:
@@ -449,8 +763,12 @@ class Memory:
         return limit
 
 
-def _close(worker: Worker, store: Store, embedder: GuardedEmbedder | None) -> None:
+def _close(
+    worker: Worker, compacting: Compacting, retrievals: Retrievals, store: Store, embedder: GuardedEmbedder | None
+) -> None:
     worker.close()
+    compacting.close()
+    retrievals.close()
     store.close()
     if embedder is not None:
         embedder.close()
@@ -459,6 +777,8 @@ def _close(worker: Worker, store: Store, embedder: GuardedEmbedder | None) -> No
 def _open_embedder(given: Embedder | str | None, settings: Settings) -> GuardedEmbedder | None:
     if given is None:
         given = settings.embedder.profile
+    if isinstance(given, GuardedEmbedder):  # memories that share an embedder share its breaker
+        return given
     return open_embedder(given, settings.embedder.timeout_s) if isinstance(given, str) else GuardedEmbedder(given)
 
 
@@ -468,6 +788,12 @@ def _read_indexes(view: Snapshot, session: str, indexes: Sequence[int]) -> dict[
         return {}
     first, last = min(indexes), max(indexes)
     return {turn.index: turn for turn in view.thread(session, first - 1, last - first + 1)}
+
+
+def _tokens(what: str, tokens: int) -> int:
+    if isinstance(tokens, bool) or not isinstance(tokens, int) or tokens < 1:
+        raise InputError(f"{what} must be a whole number of tokens from 1, not {tokens!r}")
+    return min(tokens, _ALL_TOKENS)
 
 
 def _read_kind(kind: str) -> Kind:

@@ -182,7 +182,7 @@ class RecallSettings:
 
 @dataclass(frozen=True)
 class ThemeSettings:
-    """What a time was about (docs/themes.md); the shares are cosines after what is common to all turns is taken away."""
+    """What a time was about (docs/themes.md); shares are cosines after what is common to all turns is taken away."""
 
     turns: int = 10_000
     """Turns that are read; of more an even part is, the same each time. Reading them takes most of the time."""
@@ -547,6 +547,9 @@ class ContextSettings:
                 raise InputError(f"context.{name} must be a number of seconds above 0, not {getattr(self, name)!r}")
 
 
+_CENTURY = 1200  # months: older than anybody's memory, and the calendar still reaches back so far
+
+
 @dataclass(frozen=True)
 class JanitorSettings:
     """What is never found is trusted less (docs/upkeep.md); the months are KEEP-2's."""
@@ -571,6 +574,12 @@ class JanitorSettings:
         for name in ("count_every_s", "grace_days"):
             if not 0 <= getattr(self, name) < math.inf:
                 raise InputError(f"janitor.{name} must be a number of at least 0, not {getattr(self, name)!r}")
+        for provenance in ("user_stated", "episode_summary", "assistant_derived", "tool_derived"):
+            months = getattr(self, f"{provenance}_months")
+            if isinstance(months, bool) or not isinstance(months, int) or not 0 <= months <= _CENTURY:
+                raise InputError(
+                    f"janitor.{provenance}_months must be a whole number from 0 to {_CENTURY}, not {months!r}"
+                )
 
 
 @dataclass(frozen=True)

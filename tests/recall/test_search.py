@@ -453,3 +453,19 @@ def test_what_a_forgotten_turn_said_is_not_served_as_a_fact(open_memory: OpenMem
     assert memory.search("where does Anna live?") == [] and memory.recent(kind="record") == []
     memory.forget(turn.id, undo=True)
     assert memory.search("where does Anna live?") and memory.recent(kind="record")
+
+
+@pytest.mark.requirement("RECALL-9", "RECALL-1")
+@pytest.mark.parametrize("question", ["PostgreSQL", "which PostgreSQL version"])
+def test_an_exact_word_in_another_script_comes_before_what_lies_near_by_accident(
+    open_memory: OpenMemory, static_embedder: StaticEmbedder, question: str
+) -> None:
+    memory = open_memory(embedder=static_embedder)
+    memory.ingest("Always answer in metric units.")
+    memory.ingest("Проект использует PostgreSQL 16.")
+    for number in range(30):
+        memory.ingest(f"I saw film number {number} about ships and rain.")
+    for number in range(8):
+        memory.ingest(f"ok {number}", "assistant")
+    memory.flush()
+    assert found(memory.search(question))[0] == "Проект использует PostgreSQL 16."

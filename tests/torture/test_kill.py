@@ -67,7 +67,7 @@ def check_kills(path: Path, kills: int, seed: int) -> None:
                 assert turn.text == f"turn {turn.key} in the log"
                 assert memory.search(turn.text)[0].id == turn.id
             memory.flush(30)
-            assert memory.status().vectors_done == memory.status().log_end == len(kept)
+            assert (memory.status().turns, memory.status().behind) == (len(kept), 0)
             assert memory.check() == []
     assert len(safe) > kills  # it did write
     assert slowest < 2.0
@@ -108,7 +108,7 @@ def test_a_worker_killed_in_the_middle_of_a_batch_is_resumed(tmp_path: Path) -> 
         kill_after(start("derive", path, log), rng.uniform(0.0, 0.15))
     with Memory(path, "ana", embedder=HashEmbedder(), settings=EAGER) as memory:
         memory.flush(60)
-        assert memory.status().vectors_done == count
+        assert (memory.status().turns, memory.status().behind) == (count, 0)
         assert memory.check() == []
         for number in rng.sample(range(count), 30):
             first = memory.search(f"mooring m{number}")[0]

@@ -50,7 +50,7 @@ def check_writers(path: Path, processes: int, turns: int) -> None:
             assert in_shared == [f"process {run} turn {number}" for number in range(1, turns, 2)]
         assert sorted(turn.seq for turn in (*shared, *own)) == list(range(1, processes * turns + 1))
         memory.flush(60)
-        assert memory.status().vectors_done == processes * turns
+        assert (memory.status().turns, memory.status().behind) == (processes * turns, 0)
         counted = memory.search("process turn", limit=5).receipt.stages
         assert [stage.count for stage in counted if stage.name in ("words", "meaning")] == [processes * turns] * 2
         assert memory.check() == []
@@ -75,7 +75,7 @@ def test_processes_that_derive_at_once_embed_each_turn_once(tmp_path: Path) -> N
     run_all([["derive", path, log] for _ in range(4)])
     assert Counter(log.read_text().splitlines()) == Counter(f"mooring m{number}" for number in range(count))
     with Memory(path, "ana", embedder=HashEmbedder(), settings=EAGER) as memory:
-        assert memory.status().vectors_done == count
+        assert (memory.status().turns, memory.status().behind) == (count, 0)
         stages = memory.search("mooring", limit=5).receipt.stages
         assert [stage.count for stage in stages if stage.name in ("words", "meaning")] == [count] * 2
 

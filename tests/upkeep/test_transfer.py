@@ -640,3 +640,37 @@ def test_a_run_of_the_janitor_that_was_undone_elsewhere_leaves_the_run_of_that_w
     assert before in here.recent(10, kind="record")
     assert here.janitor(undo="2026-W19").did == "undone"
     assert here.import_file(tmp_path / "there.jsonl").acts == 0
+
+
+@pytest.mark.requirement("KEEP-4", "KEEP-5", "INV-4")
+def test_the_proof_of_an_erase_does_not_count_what_another_namespace_took_over(
+    open_memory: OpenMemory, tmp_path: Path
+) -> None:
+    ana, bo = open_memory("ana"), open_memory("bo")
+    ana.ingest_many([user(f"My cousin Wladka{n} repairs accordion number {n}.") for n in range(30)], session="s")
+    ana.flush()
+    ana.compact("s", force=True)
+    ana.export(tmp_path / "ana.jsonl")
+    bo.import_file(tmp_path / "ana.jsonl")
+    bo.flush()
+    before = everything(bo)
+    proof = ana.erase(session="s", prove=True).proof
+    assert proof is not None and proof.found == 0
+    assert everything(bo) == before
+
+
+@pytest.mark.requirement("COMP-2", "KEEP-5", "INV-4")
+def test_guidance_that_another_namespace_takes_over_is_its_own_from_then_on(
+    open_memory: OpenMemory, tmp_path: Path
+) -> None:
+    ana, bo = open_memory("ana"), open_memory("bo", file="other.db")
+    ana.ingest_many([user(f"Always lock gate {number} before you leave.") for number in range(8)], session="s")
+    ana.flush()
+    ana.compact("s", force=True)
+    ana.export(tmp_path / "ana.jsonl")
+    for _ in range(2):
+        bo.import_file(tmp_path / "ana.jsonl")
+        bo.flush()
+        assert {one.metadata["collection"] for one in bo.active("s").guidance} == {"elevated:user:bo"}
+        bo.rebuild()
+    assert [one.text for one in bo.active("s").guidance] == [one.text for one in ana.active("s").guidance]

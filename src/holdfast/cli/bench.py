@@ -12,12 +12,12 @@ from holdfast.cli.benching import DataOption, OutOption, check_files, check_fold
 
 __all__ = ["app"]
 
-app = typer.Typer(no_args_is_help=True, help="Measure speed and safety on this machine.")
+app = typer.Typer(no_args_is_help=True, help="Measure quality, speed and safety on this machine, with files of yours.")
 
 
 @app.callback()
 def _bench() -> None:
-    """Measure speed and safety on this machine."""
+    """Measure quality, speed and safety on this machine, with files of yours."""
 
 
 @app.command()
@@ -44,7 +44,7 @@ def hostile(
 ) -> None:
     """What hostile texts do to the store: nothing may be lost, crossed or obeyed.
 
-    [dim]holdfast bench hostile --data hostile.json --json hostile.json[/dim]
+    [dim]holdfast bench hostile --data texts.json --json hostile.json[/dim]
     """
     from holdfast.evaluate.benchmarks import hostile as bench
 

@@ -1,4 +1,4 @@
-"""`holdfast bench gate | halumem | facts | merge`: what is remembered, replaced and made one."""
+"""`holdfast bench gate | halumem | facts | merge | compact`: what is kept, replaced, made one and shortened."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from holdfast.cli.benching import DataOption, OutOption, Step, check_files, chec
 
 __all__ = ["add_commands"]
 
-_TO_LOOK_AT = ("examples", "merges")
+_TO_LOOK_AT = ("examples", "merges", "layouts")
 """Lists of texts: in the file, not among the figures on the screen."""
 
 
@@ -21,6 +21,7 @@ def add_commands(app: typer.Typer) -> None:
     app.command()(halumem)
     app.command()(facts)
     app.command()(merge)
+    app.command()(compact)
 
 
 def gate(data: DataOption, out: OutOption = None) -> None:
@@ -67,6 +68,22 @@ def merge(
     from holdfast.evaluate.benchmarks import merge as bench
 
     _measure(data, out, lambda progress: bench.run(data, progress, profile))
+
+
+def compact(
+    data: DataOption,
+    turns: Annotated[
+        int, typer.Option("--turns", min=0, metavar="N", help="Length of the session that is timed; 0: none.")
+    ] = 10_000,
+    out: OutOption = None,
+) -> None:
+    """What compaction costs and keeps: recall before and after, tokens, planted rules, the detector (LoCoMo, BEAM, …).
+
+    [dim]holdfast bench compact --data locomo.json --data lexdemod.csv --data dailydialog.txt --json compact.json[/dim]
+    """
+    from holdfast.evaluate.benchmarks import compact as bench
+
+    _measure(data, out, lambda progress: bench.run(data, progress, turns))
 
 
 def _measure(data: list[Path], out: Path | None, run: Callable[[Step], dict[str, object]]) -> None:

@@ -33,6 +33,7 @@ def add_commands(app: typer.Typer) -> None:
     app.command()(locomo)
     app.command()(longmemeval)
     app.command()(beam)
+    app.command()(pack)
 
 
 def locomo(
@@ -88,6 +89,27 @@ def beam(
     from holdfast.evaluate.benchmarks import beam as bench
 
     _measure(data, out, lambda progress: bench.run(data, Ways(profile, records, limit), progress))
+
+
+def pack(
+    data: DataOption,
+    profile: ProfileOption = None,
+    records: RecordsOption = None,
+    limit: LimitOption = None,
+    out: OutOption = None,
+) -> None:
+    """How much of the evidence is inside a context of 1,000, 2,000 and 4,000 tokens, beside the first hits.
+
+    [dim]holdfast bench pack --data locomo.json --data oracle.json --limit 100 --json pack.json[/dim]
+    """
+    from holdfast.evaluate.asking import Ways
+    from holdfast.evaluate.benchmarks import pack as bench
+
+    check_folder(out)
+    check_files(data)
+    with steps() as progress:
+        figures = bench.run(data, Ways(profile, records, limit), progress)
+    report(figures, out)
 
 
 def _measure(data: list[Path], out: Path | None, run: Callable[[Step], dict[str, object]]) -> None:

@@ -36,7 +36,9 @@ def search(
         str | None,
         typer.Option(metavar="KIND", help="turn, fact, preference, decision, guidance, …", show_default=False),
     ] = None,
-    session: Annotated[str | None, typer.Option("--session", "-s", metavar="NAME", show_default=False)] = None,
+    session: Annotated[
+        str | None, typer.Option("--session", "-s", metavar="NAME", help="In this one only.", show_default=False)
+    ] = None,
     since: SinceOption = None,
     until: UntilOption = None,
     as_of: Annotated[
@@ -72,7 +74,9 @@ def recent(
     kind: Annotated[str, typer.Option(metavar="KIND", help="turn, exchange, record or a kind of record.")] = "turn",
     since: SinceOption = None,
     until: UntilOption = None,
-    session: Annotated[str | None, typer.Option("--session", "-s", metavar="NAME", show_default=False)] = None,
+    session: Annotated[
+        str | None, typer.Option("--session", "-s", metavar="NAME", help="In this one only.", show_default=False)
+    ] = None,
     full: FullOption = False,
     store: StoreOption = None,
     namespace: NamespaceOption = None,

@@ -11,6 +11,8 @@ import typer
 
 if TYPE_CHECKING:
     from holdfast.memory import Memory
+    from holdfast.models.embedder import Embedder
+    from holdfast.settings import Settings
 
 __all__ = [
     "EmbedderOption",
@@ -71,23 +73,27 @@ UntilOption = Annotated[str | None, typer.Option(metavar="TIME", help="Said befo
 
 
 @contextmanager
-def open_memory(store: str | None, namespace: str | None, embedder: str | None) -> Iterator[Memory]:
+def open_memory(
+    store: str | None, namespace: str | None, embedder: Embedder | str | None, settings: Settings | None = None
+) -> Iterator[Memory]:
     """The memory the options name, closed at the end; its warnings go to stderr."""
     from holdfast.memory import Memory
 
     _show_warnings()
-    with Memory(store or None, namespace or None, embedder=embedder or None) as memory:
+    with Memory(store or None, namespace or None, embedder=embedder or None, settings=settings) as memory:
         yield memory
 
 
 @contextmanager
-def open_to_read(store: str | None, namespace: str | None, embedder: str | None) -> Iterator[Memory]:
+def open_to_read(
+    store: str | None, namespace: str | None, embedder: Embedder | str | None, settings: Settings | None = None
+) -> Iterator[Memory]:
     """The same for verbs that only look: a store that is not there yet is empty, and that is said."""
     from holdfast.store.open import default_location
 
     location = store or default_location()
     missing = "://" not in location and not os.path.exists(location)
-    with open_memory(location, namespace, embedder) as memory:
+    with open_memory(location, namespace, embedder, settings) as memory:
         yield memory
     if missing:  # after the verb: when it fails, its error is all that is said
         typer.echo(f"holdfast: there was no store at {location}, so it is empty", err=True)

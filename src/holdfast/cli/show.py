@@ -21,6 +21,7 @@ __all__ = [
     "console",
     "print_hit",
     "print_indented",
+    "print_noun",
     "show_figures",
     "show_forgotten",
     "show_hits",
@@ -175,6 +176,13 @@ def show_thread(session: str, turns: Sequence[Turn]) -> None:
         _print_turn(out, turn, full=True, with_session=False)
 
 
+def print_noun(out: Console, noun: Turn | Record, full: bool) -> None:
+    if isinstance(noun, Turn):
+        _print_turn(out, noun, full, with_session=False)
+    else:
+        _print_record(out, noun, full)
+
+
 def _print_turn(out: Console, turn: Turn, full: bool, with_session: bool = True) -> None:
     head = Text(when(turn.at))
     head.append(f"  {turn.role.value}", style=_STYLES[turn.role.value])
@@ -261,13 +269,14 @@ def show_rebuild(answer: RebuildAnswer) -> None:
 
 
 def show_status(status: Status, problems: Sequence[str] | None) -> None:
-    behind = status.log_end - status.vectors_done
     rows = {
         "namespace": calm(status.namespace),
         "turns": f"{status.turns:,} in {_count(status.sessions, 'session')}",
-        "records": f"{status.records:,}",
+        "records": f"{status.records:,}"
+        + (f", of them {_count(status.summaries, 'digest')}" if status.summaries else "")
+        + (f", {_count(status.guidance, 'rule')} kept word for word" if status.guidance else ""),
         "forgotten": f"{status.hidden:,}",
-        "embedder": status.embedder + (f", {behind:,} lines of the log to go" if behind > 0 else ""),
+        "embedder": status.embedder + (f", {status.behind:,} to go" if status.behind else ""),
         "store": f"{calm(status.store)} ({status.engine}, schema {status.schema}, {status.size_bytes / 1e6:.1f} MB)",
         "version": status.version,
     }

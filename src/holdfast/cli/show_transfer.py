@@ -27,6 +27,8 @@ def show_imported(made: ImportAnswer) -> None:
     )
     if made.left_out:
         out.print(f"left out {_count(made.left_out, 'act')} that mean nothing in a log that held something before")
+    if made.erased:
+        out.print(f"{_count(made.erased, 'line')} of what was erased here did not come back")
     if made.degraded:
         out.print(f"kept, but not yet found by meaning: {calm(made.degraded)}")
 

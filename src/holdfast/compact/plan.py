@@ -12,7 +12,7 @@ from holdfast.compact.clusters import clusters
 from holdfast.compact.digest import Part, Summary
 from holdfast.compact.protect import Shard, protect
 from holdfast.compact.summarize import summarize
-from holdfast.log.compaction import PARTIAL, Told
+from holdfast.log.compaction import COLLECTION, PARTIAL, Told, elevated
 from holdfast.log.ids import new_id
 from holdfast.model import Kind, Provenance, Role, Turn
 from holdfast.models.chat import Chat
@@ -90,7 +90,7 @@ def _guidance(shard: Shard, namespace: str, now: datetime) -> Told:
         what="protected",
         reason=f"kept word for word: {shard.reason}",
         details={
-            "collection": f"elevated:user:{namespace}",
+            COLLECTION: elevated(namespace),
             "session": shard.turn.session,
             "modality": shard.modality,
             "cue": shard.cue,

@@ -72,6 +72,7 @@ def encode(text: str, mark: str = "") -> str:
     return _shown(text, _places(text, mark))
 
 
+@lru_cache(maxsize=4096)  # origins, kinds and speakers come again with every item
 def encode_field(text: str, mark: str = "") -> str:
     """`text` as one field of a heading: on one line, and without the signs that separate fields."""
     places = _places(text, mark)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-__all__ = ["FactsFigures", "GateFigures", "HalumemFigures", "MergeFigures", "admission_examples"]
+__all__ = ["CompactFigures", "FactsFigures", "GateFigures", "HalumemFigures", "MergeFigures", "admission_examples"]
 
 
 @dataclass(frozen=True)
@@ -117,6 +117,25 @@ class MergeFigures(PairFigures):
     version: str
 
 
+@dataclass(frozen=True)
+class CompactFigures:
+    """What `bench compact` writes at least; null without conversations. docs/compaction.md says what each means."""
+
+    set: str
+    n: int
+    recall_before: Annotated[float | None, Field(serialization_alias="recall@10_before")]
+    recall_after: Annotated[float | None, Field(serialization_alias="recall@10_after")]
+    active_tokens_ratio: float | None
+    rules_kept: int | None
+    rules_recallable: int | None
+    planted_rules_kept: int | None
+    unfaithful: int | None
+    seconds_per_10k_turns: float | None
+    seconds: float
+    embedder: str
+    version: str
+
+
 # The shape of a run, not a measurement: figures with their commands are in docs/quality.md.
 _RUN: dict[str, object] = {"seconds": 1.0, "embedder": "static", "version": "0.1.0"}
 _YIELD: dict[str, object] = {"n": 100, "short_or_question_yield": 0.01, "all_yield": 0.1}
@@ -157,6 +176,19 @@ def admission_examples() -> dict[str, object]:
             "sizes": {
                 "6k": {"facts": 30, "records_live": 20, "records_superseded": 10, "single_hop": _HOP, "multi_hop": _HOP}
             },
+            **_RUN,
+        },
+        "bench-compact": {
+            "set": "compact",
+            "n": 100,
+            "recall@10_before": 0.8,
+            "recall@10_after": 0.8,
+            "active_tokens_ratio": 0.25,
+            "rules_kept": 98,
+            "rules_recallable": 100,
+            "planted_rules_kept": 0,
+            "unfaithful": 0,
+            "seconds_per_10k_turns": 15.0,
             **_RUN,
         },
         "bench-merge": {

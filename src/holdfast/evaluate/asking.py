@@ -25,7 +25,7 @@ from holdfast.settings import Settings, load_settings
 from holdfast.testing import FixedClock
 from holdfast.version import __version__
 
-__all__ = ["Progress", "Ways", "measure"]
+__all__ = ["Progress", "Remembering", "Ways", "measure", "message_of", "settings_of"]
 
 Progress = Callable[[str, int, int], None]
 """Called with (step, done, total)."""
@@ -51,14 +51,14 @@ def measure(
     total = sum(len(haystack.questions) for haystack in asked)
     if not total:
         raise InputError(f"there is no question to ask in what was given as {name}")
-    settings = _settings(ways)
+    settings = settings_of(ways)
     opened = open_embedder(settings.embedder.profile, settings.embedder.timeout_s)
     if opened is None:
         raise InputError("the benches compare with plain vectors, so they need an embedder: use --profile static")
     ours: list[Outcome] = []
     baselines: dict[str, list[Outcome]] = {"bm25": [], "vector": []}
     with closing(opened):
-        embedder = _Remembering(opened)
+        embedder = Remembering(opened)
         for haystack in asked:
             for outcome in _ask(haystack, settings, embedder):
                 ours.append(outcome)
@@ -88,7 +88,7 @@ def measure(
     }
 
 
-def _settings(ways: Ways) -> Settings:
+def settings_of(ways: Ways) -> Settings:
     settings = load_settings()
     profile = ways.profile or settings.embedder.profile
     records = settings.admit.enabled if ways.records is None else ways.records
@@ -118,7 +118,7 @@ def _ask(haystack: Haystack, settings: Settings, embedder: Embedder) -> Iterator
         places: dict[str, tuple[str, str]] = {}
         for sitting in haystack.sittings:
             clock.now = sitting.at
-            kept = memory.ingest_many((_message(turn, sitting.at) for turn in sitting.turns), session=sitting.session)
+            kept = memory.ingest_many((message_of(turn, sitting.at) for turn in sitting.turns), session=sitting.session)
             places |= {new.id: (said.id, sitting.session) for new, said in zip(kept, sitting.turns, strict=True)}
         memory.flush()
         for question in haystack.questions:
@@ -129,7 +129,7 @@ def _ask(haystack: Haystack, settings: Settings, embedder: Embedder) -> Iterator
             yield _outcome(question, [places[turn] for hit in hits for turn in hit.turn_ids], ms)
 
 
-def _message(turn: Said, at: datetime) -> dict[str, object]:
+def message_of(turn: Said, at: datetime) -> dict[str, object]:
     metadata = {} if turn.speaker is None else {"speaker": turn.speaker}
     return {"role": turn.role, "content": turn.text, "at": at, "key": turn.id, "metadata": metadata}
 
@@ -153,7 +153,7 @@ def _outcome(question: Question, found: Sequence[tuple[str, str]], ms: float = 0
 
 
 @dataclass
-class _Remembering:
+class Remembering:
     """An embedder that embeds a text once: sessions lie in many haystacks, and the same text has the same vector."""
 
     embedder: Embedder

@@ -9,11 +9,29 @@ from typing import cast
 
 from holdfast.model import Kind, Metadata, Provenance
 
-__all__ = ["PARTIAL", "Compacted", "Told", "compact_stage", "pack_compaction", "read_compaction"]
+__all__ = [
+    "COLLECTION",
+    "PARTIAL",
+    "Compacted",
+    "Told",
+    "compact_stage",
+    "elevated",
+    "pack_compaction",
+    "read_compaction",
+]
 
 
 PARTIAL = "partial"
 """The key in the metadata of guidance that keeps only the rules of its turn; the rest of the turn is elsewhere."""
+
+
+COLLECTION = "collection"
+"""The key in the metadata of guidance that says where it belongs."""
+
+
+def elevated(namespace: str) -> str:
+    """Where the guidance of a namespace belongs (COMP-2)."""
+    return f"elevated:user:{namespace}"
 
 
 def compact_stage(session: str) -> str:

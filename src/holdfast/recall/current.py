@@ -40,10 +40,8 @@ def current_first(
     place = {at: number for number, at in enumerate(order)}
     successor = {
         old: new
-        for old, new in links
-        if old in nouns
-        and new in nouns
-        and (words[new] >= _AS_WELL * words[old] > 0 or cosines.get(new, 0.0) >= _RELATED * cosines.get(old, 0.0) > 0)
+        for old, new in _among(nouns, links)
+        if (words[new] >= _AS_WELL * words[old] > 0 or cosines.get(new, 0.0) >= _RELATED * cosines.get(old, 0.0) > 0)
         and not _asks_for_old(nouns[old].text, nouns[new].text, named)
     }
     for number, first in enumerate(order):
@@ -60,6 +58,28 @@ def current_first(
             ranked.remove(newer)
             ranked.insert(ranked.index(older), newer)
     return ranked, successor
+
+
+def _among(nouns: Mapping[int, Turn | Record], links: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The links between those that are compared; what was replaced twice is replaced by the last, whether or not the
+    one in between is among them.
+    """
+    following: dict[int, list[int]] = {}
+    for old, new in links:
+        following.setdefault(old, []).append(new)
+    found = []
+    for old in sorted(following.keys() & nouns.keys()):
+        seen, open_ones = {old}, list(following[old])
+        while open_ones:
+            new = open_ones.pop()
+            if new in seen:
+                continue
+            seen.add(new)
+            if new in nouns:
+                found.append((old, new))
+            else:
+                open_ones += following.get(new, ())
+    return found
 
 
 def _asks_for_old(older: str, newer: str, named: frozenset[str]) -> bool:

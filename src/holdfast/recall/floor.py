@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from holdfast.models.embedder import Thresholds
 from holdfast.recall.legs import Answer, Legs
-from holdfast.recall.rank import said_in, standard
+from holdfast.recall.rank import said_in, spread_of
 from holdfast.recall.when import Window
 from holdfast.settings import RecallSettings
 from holdfast.words import terms
@@ -46,8 +46,8 @@ def above_floor(
         floor = floor_among(int(np.count_nonzero(answer.meaning.heard)), legs.settings)
         own = np.where(answer.meaning.heard[best], held >= np.float32(floor), worded)
     if fused is not None and own.any():  # then what stands out by its context may come too; without one it is chance
-        exists = legs.shelves.columns.exists
-        own |= standard(fused, exists)[best] >= np.float32(legs.settings.outstanding)
+        mean, spread = spread_of(fused, legs.shelves.columns.exists)
+        own |= fused[best] >= mean + max(spread, 1e-6) * legs.settings.outstanding
     return own
 
 

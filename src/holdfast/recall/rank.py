@@ -21,7 +21,7 @@ from holdfast.recall.when import Window
 from holdfast.settings import RecallSettings
 from holdfast.store.protocol import Space
 
-__all__ = ["answering", "said_in", "standard", "trust", "wishes", "with_context"]
+__all__ = ["answering", "said_in", "spread_of", "standard", "trust", "wishes", "with_context"]
 
 Scores = NDArray[np.float32]
 Mask = NDArray[np.bool_]
@@ -38,19 +38,25 @@ def standard(scores: Scores, heard: Mask, among: int | None = None) -> Scores:
     `among`: the mean and the spread are those of the first so many, the turns: records are all statements, and would
     raise the bar for every turn.
     """
-    kept = scores * heard
-    # In double precision: sums of floats round by how the columns lie in memory, and a rebuild must rank the same.
-    base = kept[:among].astype(np.float64)
-    count = max(int(np.count_nonzero(heard[:among])), 1)
-    mean = float(base.sum()) / count
-    # Not np.dot: BLAS would share these few microseconds out among threads, and wait for them on a busy machine.
-    spread = max(float(np.square(base).sum()) / count - mean * mean, 0.0) ** 0.5
+    mean, spread = spread_of(scores, heard, among)
     if spread < _NO_SPREAD:
         return np.zeros_like(scores)
-    kept -= np.float32(mean)
+    kept = scores - np.float32(mean)
     kept *= np.float32(1.0 / spread)
     kept *= heard
     return kept
+
+
+def spread_of(scores: Scores, heard: Mask, among: int | None = None) -> tuple[float, float]:
+    """The mean and the standard deviation of what was heard.
+
+    In double precision: sums of floats round by how the columns lie in memory, and a rebuild must rank the same. Not by
+    BLAS: it would share these few microseconds out among threads, and wait for them on a busy machine.
+    """
+    base = (scores[:among] * heard[:among]).astype(np.float64)
+    count = max(int(np.count_nonzero(heard[:among])), 1)
+    mean = float(base.sum()) / count
+    return mean, max(float(np.einsum("i,i->", base, base)) / count - mean * mean, 0.0) ** 0.5
 
 
 def answering(
@@ -67,7 +73,8 @@ def answering(
         return standard(words.scores, exists, among)
     heard = meaning.heard
     told = standard(meaning.told, heard, among)
-    score = standard(words.scores, exists, among) * np.float32(settings.words)
+    worded = standard(words.scores, exists, among)
+    score = worded * np.float32(settings.words)
     few = 1.0 - _crowd(shelves)
     if few > 0.0:
         score += words.scores * np.float32(2.0 * few / max(words.ceiling, _NO_SPREAD))
@@ -79,6 +86,10 @@ def answering(
     window[records] = window[turns]
     window[shelves.columns.alone] = told[shelves.columns.alone]
     score += window * np.float32(settings.window)
+    # Where meaning is silent (another script, or not embedded yet) the words that are shared speak for it as well: else
+    # an exact word would rank behind whatever lies nearest by accident (RECALL-9).
+    silent = np.flatnonzero(~heard & (words.scores > 0))
+    score[silent] += worded[silent] * np.float32(settings.told + settings.window)
     return score
 
 

@@ -285,7 +285,8 @@ def _read(found: Found, shelves: Shelves, order: list[int], query: Query, compar
     order = sorted(order, key=lambda at: at not in first or first[at].text.strip() != query.text.strip())
     rest = order
     while rest and not found.full:
-        part, rest = rest[: 2 * query.limit], rest[2 * query.limit :]
+        most = query.limit + query.limit // 2 + 1  # a record and its turn are one hit
+        part, rest = rest[:most], rest[most:]
         nouns = {**first, **read_nouns(shelves, [at for at in part if at not in first])}
         for at in part:
             newer = first.get(outdated.get(at, -1))

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from holdfast.recall.blocks import Segment, as_slice, quantise, read_segment
 from holdfast.recall.cache import BlockCache
+from holdfast.recall.sharing import share_out
 from holdfast.recall.shelf import Shelf, Shelves
 from holdfast.store.protocol import Snapshot, Space
 
@@ -26,6 +27,7 @@ __all__ = ["Meant", "exact", "load_segment", "scan", "scan_shelves", "segments_s
 
 Scores = NDArray[np.float32]
 
+_MANY = 20_000  # documents from which a second thread saves more than it costs to wake it
 _DIGITS = 5  # of a sum: the last bits depend on its order, and must not decide between two that say the same
 
 
@@ -126,12 +128,15 @@ def _products(segments: Iterable[Segment], size: int, question: Scores) -> tuple
     products = np.zeros(size, np.float32)
     heard = np.zeros(size, np.bool_)
     codes, scales = quantise(question[None])
-    for segment in segments:
+
+    def score(segment: Segment) -> None:
         # Sums of int8 products stay below 2**24 up to 1,040 dimensions: a float32 holds them exactly. (cdist's own
         # `out` argument is not used: it gives back a None that it never took a reference to.)
         found = np.asarray(simsimd.cdist(codes, segment.codes, "dot", out_dtype="float32"))[0]
         products[segment.nums] = found * (segment.scales * scales[0])
         heard[segment.nums] = segment.scales > 0  # the zero vector: nothing the embedder knows
+
+    share_out(segments, score, alone=size < _MANY)
     return products, heard
 
 

@@ -343,6 +343,7 @@ class Snapshot(Protocol):
 
     def turn(self, turn_id: str) -> Turn | None: ...
     def turns(self, seqs: Sequence[int]) -> dict[int, Turn]: ...
+    def turns_named(self, turn_ids: Sequence[str]) -> dict[str, Turn]: ...
     def thread(self, session: str, after: int, limit: int) -> list[Turn]: ...
     def recent_turns(
         self, limit: int, since: datetime | None, until: datetime | None, session: str | None
@@ -511,8 +512,11 @@ class Store(Protocol):
         """What an erase of this would destroy."""
         ...
 
-    def truth(self) -> Iterator[str]:
-        """Every text and name that the logs of all namespaces hold as it was given."""
+    def truth(self, namespace: str) -> Iterator[str]:
+        """Every text and name that the logs of all namespaces hold as it was given, and what others call their records.
+
+        An import keeps ids: another namespace may have records of the same names as this one.
+        """
         ...
 
     def live_vectors(self) -> Iterator[bytes]:

@@ -70,7 +70,7 @@ def _words(texts: Iterable[str]) -> Iterator[str]:
 
 def prove(store: Store, namespace: str, traces: Traces, copies: Iterable[str]) -> Proof:
     """After the erase: search every file of the store, its vocabulary, and the copies it knows of."""
-    strings = _distinctive(store, traces)
+    strings = _distinctive(store, namespace, traces)
     vectors = _unlike(traces.vectors, store.live_vectors())
     patterns = {one for spellings in strings.values() for spelling in spellings for one in _encoded(spelling)}
     slices = {piece for vector in vectors for piece in _slices(vector)}
@@ -93,17 +93,17 @@ def prove(store: Store, namespace: str, traces: Traces, copies: Iterable[str]) -
     )
 
 
-def _distinctive(store: Store, traces: Traces) -> dict[str, set[str]]:
+def _distinctive(store: Store, namespace: str, traces: Traces) -> dict[str, set[str]]:
     """The strings that neither what remains nor the program's own text has, whatever the capitals."""
     search = ByteSearch(spelling.encode() for spelling in traces.strings)
     common: set[bytes] = set()
-    for batch in _batches(_remaining(store)):
+    for batch in _batches(_remaining(store, namespace)):
         common |= search.found(batch.casefold().encode())
     return {spelling: forms for spelling, forms in traces.strings.items() if spelling.encode() not in common}
 
 
-def _remaining(store: Store) -> Iterator[str]:
-    yield from store.truth()
+def _remaining(store: Store, namespace: str) -> Iterator[str]:
+    yield from store.truth(namespace)
     for path in sorted(Path(__file__).parent.parent.rglob("*.py")):
         yield path.read_text(encoding="utf-8")
 

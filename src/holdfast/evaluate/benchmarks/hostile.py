@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from holdfast.errors import InputError
+from holdfast.evaluate.benchmarks import injection
 from holdfast.evaluate.files import read_text
 from holdfast.memory import Memory
 from holdfast.model import Turn
@@ -117,6 +118,10 @@ def run(
             for tally in tallies.values():
                 _read_threads(memory, tally, "thread of the reopened store")
             damage = memory.check()
+    tell("frame", 0, 1)
+    frame = injection.rendered(texts, lambda done, total: tell("frame", done, total))
+    tell("contexts", 0, 1)
+    contexts = injection.assembled(texts)
     return {
         "set": "hostile",
         "n": len(texts),
@@ -124,6 +129,8 @@ def run(
         "wrong": sum(len(tally.wrong) for tally in tallies.values()) + len(damage),
         "refused": sum(tally.refused.total() for tally in tallies.values()),
         "search_errors": sum(len(tally.search_errors) for tally in tallies.values()),
+        "frame": frame,
+        "contexts": contexts,
         "seconds": round(time.perf_counter() - start, 1),
         "version": __version__,
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import apsw
 
-from holdfast.log.compaction import Told, read_compaction
+from holdfast.log.compaction import COLLECTION, Told, elevated, read_compaction
 from holdfast.model import Action, Decision, Record
 from holdfast.moments import to_micros
 from holdfast.store.protocol import COMPACTION, NewRecord
@@ -18,11 +18,12 @@ __all__ = ["apply_compaction"]
 def apply_compaction(connection: apsw.Connection, ns: int, seq: int, action: Action) -> None:
     """The effect of the line at `seq`; the ids of its records stand in it, so that a rebuild gives the same."""
     made = read_compaction(action.payload)
+    namespace = connection.execute("SELECT name FROM namespaces WHERE ns = ?", (ns,)).get
     for told in made.told:
         sources = _numbers(connection, ns, told.turn_ids)
         if len(sources) < len(told.turn_ids):  # a turn of it was erased: what was made of it is no more
             continue
-        write_record(connection, ns, NewRecord(_record(told, action), seq, sources, None), slot=0)
+        write_record(connection, ns, NewRecord(_record(told, action, str(namespace)), seq, sources, None), slot=0)
         _explain(connection, ns, told, action)
     connection.execute(
         "INSERT INTO cursors VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET done = max(done, excluded.done)",
@@ -30,7 +31,9 @@ def apply_compaction(connection: apsw.Connection, ns: int, seq: int, action: Act
     )
 
 
-def _record(told: Told, action: Action) -> Record:
+def _record(told: Told, action: Action, namespace: str) -> Record:
+    # The line may come from another namespace's log, and names that one.
+    own = {COLLECTION: elevated(namespace)} if COLLECTION in told.details else {}
     return Record(
         id=told.id,
         namespace="",  # rows know it by number
@@ -41,7 +44,7 @@ def _record(told: Told, action: Action) -> Record:
         evidence_count=len(told.turn_ids),
         at=told.until,
         valid_from=told.since,
-        metadata={COMPACTION: action.subject, **told.details},
+        metadata={COMPACTION: action.subject, **told.details, **own},
     )
 
 

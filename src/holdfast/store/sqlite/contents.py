@@ -95,8 +95,8 @@ def _strings(value: object) -> list[str]:
     return [text for one in value for text in _strings(one)] if isinstance(value, list) else []
 
 
-def read_truth(connection: apsw.Connection) -> Iterator[str]:
-    """What people and hosts handed over, of every namespace, and what the operator named."""
+def read_truth(connection: apsw.Connection, namespace: str) -> Iterator[str]:
+    """What people and hosts handed over, of every namespace, what the operator named, and others' records by id."""
     for text, noun, key, metadata in connection.execute(
         "SELECT text, id, key, metadata FROM log WHERE entry IN ('turn', 'remember')"
     ):
@@ -104,6 +104,9 @@ def read_truth(connection: apsw.Connection) -> Iterator[str]:
     for table, column in (("namespaces", "name"), ("sessions", "name"), ("models", "fingerprint"), ("copies", "path")):
         for (name,) in connection.execute(f"SELECT {column} FROM {table}"):
             yield str(name)
+    others = "SELECT id FROM records JOIN namespaces USING (ns) WHERE namespaces.name <> ?"
+    for (noun,) in connection.execute(others, (namespace,)):
+        yield str(noun)
 
 
 def read_live_vectors(connection: apsw.Connection) -> Iterator[bytes]:

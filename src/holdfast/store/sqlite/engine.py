@@ -248,9 +248,9 @@ class SqliteStore:
         with self._connections.reading() as connection:
             return read_content(connection, namespace, scope, noun)
 
-    def truth(self) -> Iterator[str]:
+    def truth(self, namespace: str) -> Iterator[str]:
         with self._connections.reading() as connection:
-            yield from read_truth(connection)
+            yield from read_truth(connection, namespace)
 
     def live_vectors(self) -> Iterator[bytes]:
         with self._connections.reading() as connection:

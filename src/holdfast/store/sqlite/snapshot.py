@@ -229,6 +229,20 @@ class SqliteSnapshot:
         )
         return read_turn(self._namespace, row) if row else None
 
+    def turns_named(self, turn_ids: Sequence[str]) -> dict[str, Turn]:
+        found = {}
+        for start in range(0, len(turn_ids), _MANY):
+            part = turn_ids[start : start + _MANY]
+            rows = self._rows(
+                f"""SELECT {TURN_COLUMNS} {FROM_LOG}
+                    WHERE log.ns = ? AND log.id IN ({",".join("?" * len(part))}) AND log.entry = 'turn'""",
+                (self.ns, *part),
+            )
+            for row in rows:
+                turn = read_turn(self._namespace, row)
+                found[turn.id] = turn
+        return found
+
     def turns(self, seqs: Sequence[int]) -> dict[int, Turn]:
         found = {}
         for start in range(0, len(seqs), _MANY):
@@ -281,8 +295,25 @@ class SqliteSnapshot:
         for start in range(0, len(nums), _MANY):
             part = [place(self.ns, num) for num in nums[start : start + _MANY]]
             marks = ",".join("?" * len(part))
-            for row in list(self._rows(f"SELECT {RECORD_COLUMNS} FROM records WHERE pos IN ({marks})", part)):
-                found[number_of(row[0])] = self._read_record(row)
+            rows = list(self._rows(f"SELECT {RECORD_COLUMNS} FROM records WHERE pos IN ({marks})", part))
+            turn_ids = self._sources([number_of(row[0]) for row in rows])
+            for row in rows:
+                num = number_of(row[0])
+                found[num] = read_record(self._namespace, row, turn_ids[num])
+        return found
+
+    def _sources(self, nums: Sequence[int]) -> dict[int, list[str]]:
+        """The ids of the turns that each of these records came from, in the order of the log."""
+        found: dict[int, list[str]] = {num: [] for num in nums}
+        rows = self._rows(
+            f"""SELECT sources.record, log.id FROM sources
+                JOIN log ON log.pos = (sources.ns << {NS_SHIFT}) | sources.turn
+                WHERE sources.ns = ? AND sources.record IN ({",".join("?" * len(nums))})
+                ORDER BY sources.record, sources.turn""",
+            (self.ns, *nums),
+        )
+        for num, turn_id in rows:
+            found[num].append(turn_id)
         return found
 
     def records_of(self, turn: Turn) -> list[Record]:

@@ -1,0 +1,218 @@
+"""Assembly end to end: gather what each tier may hold, share out the budget, render, and say why (CTX-1 to CTX-9).
+
+It is done by a thread of its own and waited for no longer than the deadline: after that, or on any failure, the host
+has its messages back as they were (CTX-5). The embedder has a part of that time; without it recall goes on by words.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import datetime
+
+from holdfast.context.authored_files import Nodes, Rules
+from holdfast.context.budget import Allotment, Pieces, allot
+from holdfast.context.conversation import Conversation
+from holdfast.context.frame import Frame, Tier
+from holdfast.context.hurried import Hurried
+from holdfast.context.pack import Packing
+from holdfast.context.patience import Patience
+from holdfast.context.render import Item, render
+from holdfast.context.result import Context, ContextReceipt, Message
+from holdfast.context.ruled import Ruled, RulesInFrame
+from holdfast.context.tiers import elevated, recalled, tail
+from holdfast.context.told import considered, tier_uses
+from holdfast.errors import HoldfastError, InputError
+from holdfast.model import Hits, Kind, Stage
+from holdfast.models.breaker import Breaker
+from holdfast.models.embedder import Embedder
+from holdfast.models.tokens import TokenCounter, open_counter
+from holdfast.recall.cache import BlockCache
+from holdfast.recall.guidance import near_guidance
+from holdfast.recall.search import GLOBAL, Query, search
+from holdfast.settings import Settings
+from holdfast.store.protocol import Snapshot, Store
+from holdfast.words import query_terms
+
+__all__ = ["Assembler", "Request"]
+
+_log = logging.getLogger("holdfast.context")
+
+_IN_TIME = 0.9  # of the deadline the work may take: the rest is for giving the answer
+_LONGEST_WAIT_S = 10.0  # what hung is tried again after this at the latest
+_TOKENS_A_CANDIDATE = 20  # an item takes 30 at least, so there are half as many again as fit
+_FEWEST = 20
+_COUNTED_CHARS = 20_000  # rules that are longer are counted once, not with every turn
+
+
+@dataclass(frozen=True)
+class Request:
+    messages: Sequence[Message]
+    session: str
+    budget: int
+    """τ, in tokens."""
+    rules: tuple[str, ...]
+    now: datetime
+
+
+class Assembler:
+    """Assembles contexts for one memory. Safe to share between threads."""
+
+    def __init__(
+        self, store: Store, namespace: str, embedder: Embedder | None, cache: BlockCache, settings: Settings
+    ) -> None:
+        self._store = store
+        self._namespace = namespace
+        self._embedder = embedder
+        self._cache = cache
+        self._settings = settings
+        self._counter: TokenCounter = open_counter(settings.tokens)
+        self._rules = Rules(settings=settings.authored)
+        self._ruled = Ruled(self._counter)
+        self._secret: bytes | None = None
+        self._patience = Patience("memory")
+        self._breaker = Breaker("memory", longest_wait_s=_LONGEST_WAIT_S)
+        self._asking = Patience("embedder")
+        self._asking_breaker = Breaker("the embedder of contexts", longest_wait_s=_LONGEST_WAIT_S)
+
+    @property
+    def degraded(self) -> str | None:
+        return self._breaker.degraded or self._asking_breaker.degraded
+
+    def assemble(self, request: Request) -> Context:
+        """The context, or the messages as they were with the reason; a mistake of the caller's is an InputError."""
+        started = time.perf_counter()
+        conversation = Conversation(request.messages)
+        seconds = self._settings.context.deadline_s * _IN_TIME
+        try:
+            return self._breaker.call(
+                lambda: self._patience.wait_for(lambda: self._assemble(request, conversation, started), seconds)
+            )
+        except InputError:  # a rule file that is not there: the operator must hear of it
+            raise
+        except HoldfastError as error:
+            return self._untouched(request, str(error), started)
+        except Exception as error:  # a bug of ours must not take the host's reply
+            _log.exception("%s: assembling the context failed", self._namespace)
+            return self._untouched(request, f"{type(error).__name__}: {error}", started)
+
+    def _untouched(self, request: Request, why: str, started: float) -> Context:
+        reason = f"nothing was added: {why}"
+        receipt = ContextReceipt(
+            "context", reason, ms=_ms_since(started), degraded=reason, budget=request.budget, counter=self._counter.name
+        )
+        return Context(request.messages, "", 0, receipt)
+
+    # --- in its own thread
+
+    def _assemble(self, request: Request, conversation: Conversation, started: float) -> Context:
+        steps = _Steps(started)
+        nodes = self._rules.read(request.rules) if request.rules else Nodes()
+        frame = self._frame(request.session)
+        pieces = Pieces(frame, self._counter)
+        ruled = self._ruled.of(frame, nodes, pieces)
+        steps.add("rules", len(ruled.hard) + len(ruled.soft), "hard and soft nodes of the rule files")
+        query = conversation.query(self._settings.context.query_terms, self._settings.recall.question_chars)
+        hurried = self._hurried()
+        with ExitStack() as views:
+            view = views.enter_context(self._store.snapshot(self._namespace))
+            tiers = {Tier.SOFT: ruled.soft, Tier.TAIL: tail(view, request.session, conversation, self._settings)}
+            steps.add("recent", len(tiers[Tier.TAIL]))
+            near = near_guidance(
+                view, self._namespace, query, hurried, self._cache, self._settings, self._settings.context.guidance
+            )
+            tiers[Tier.ELEVATED] = elevated(near, view, conversation, self._embedder, self._settings)
+            steps.add("guidance", len(near))
+            hits = self._search(query, request, view, views, hurried)
+            turns = view.turns_named([hit.id for hit in hits if hit.kind is Kind.TURN])
+        tiers[Tier.RECALLED] = recalled(hits, turns, conversation)
+        steps.add("recalled", len(hits), hits.receipt.reason)
+        words = frozenset(query_terms(query, self._settings.recall.question_terms))
+        packing = Packing(words, self._settings.context, self._settings.index)
+        made = allot(tiers, ruled.hard, ruled.hard_tokens, request.budget, pieces, packing, self._settings.context)
+        text, tokens = self._render(frame, made, ruled, request.budget)
+        steps.add("packed", sum(map(len, made.tiers.values())), f"{tokens} of {request.budget} tokens")
+        degraded = "; ".join(filter(None, (made.over, _shortened(made), hits.receipt.degraded, *nodes.notices))) or None
+        receipt = ContextReceipt(
+            "context",
+            _reason(made, tokens, request.budget),
+            tuple(steps.stages),
+            _ms_since(started),
+            degraded,
+            budget=request.budget,
+            tokens=tokens,
+            frame_tokens=pieces.frame_tokens,
+            counter=self._counter.name,
+            query=query,
+            tiers=tier_uses(made, ruled, pieces),
+            candidates=(*ruled.considered, *considered(made, pieces)),
+            notices=tuple(nodes.notices),
+        )
+        messages = conversation.with_frame(text) if text else list(request.messages)
+        return Context(messages, text, tokens, receipt)
+
+    def _frame(self, session: str) -> Frame:
+        if self._secret is None:
+            self._secret = self._store.secret()
+        return Frame.of(self._secret, session, self._namespace)
+
+    def _hurried(self) -> Hurried | None:
+        if self._embedder is None:
+            return None
+        return Hurried(self._embedder, self._asking, self._asking_breaker, self._settings.context.embedder_s)
+
+    def _search(
+        self, query: str, request: Request, view: Snapshot, views: ExitStack, embedder: Embedder | None
+    ) -> Hits:
+        named = [(self._namespace, view)]
+        if self._namespace != GLOBAL:
+            named.append((GLOBAL, views.enter_context(self._store.snapshot(GLOBAL))))
+        most = min(max(request.budget // _TOKENS_A_CANDIDATE, _FEWEST), self._settings.context.candidates)
+        return search(named, Query(query, limit=most), embedder, self._cache, self._settings, request.now)
+
+    def _render(self, frame: Frame, made: Allotment, ruled: RulesInFrame, budget: int) -> tuple[str, int]:
+        """The block and its tokens. A counter for which lines do not add up is obeyed too: recall gives way."""
+        while any(made.tiers.values()):
+            others: dict[Tier, list[Item]] = {
+                tier: items for tier, items in made.tiers.items() if tier is not Tier.HARD
+            }
+            rest = render(frame, others, [made.over] if made.over else [])[len(frame.opening) :]
+            if len(ruled.prefix) > _COUNTED_CHARS:
+                tokens = self._counter.count(frame.opening) + ruled.hard_tokens + self._counter.count(rest)
+            else:
+                tokens = self._counter.count(ruled.prefix + rest)
+            if tokens <= budget or made.over or not made.give_way():
+                return ruled.prefix + rest, tokens
+        return "", 0
+
+
+class _Steps:
+    """What was done, with how much of it and how long it took."""
+
+    def __init__(self, started: float) -> None:
+        self._last = started
+        self.stages: list[Stage] = []
+
+    def add(self, name: str, count: int, note: str = "") -> None:
+        now = time.perf_counter()
+        self.stages.append(Stage(name, count, round((now - self._last) * 1000, 3), note))
+        self._last = now
+
+
+def _ms_since(started: float) -> float:
+    return round((time.perf_counter() - started) * 1000, 3)
+
+
+def _shortened(made: Allotment) -> str | None:
+    cut = [verdict.candidate.item.id for verdict in made.verdicts if verdict.included and verdict.candidate.shortened]
+    return f"shown by its beginning and end, for it is very long: {', '.join(cut)}" if cut else None
+
+
+def _reason(made: Allotment, tokens: int, budget: int) -> str:
+    if not tokens:
+        return "there is nothing to add"
+    held = ", ".join(f"{len(items)} {tier.value}" for tier, items in made.tiers.items() if items)
+    return f"{held}; {tokens} of {budget} tokens"

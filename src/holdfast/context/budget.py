@@ -1,0 +1,295 @@
+"""Who gets how many tokens (CTX-2): a pure function of candidates, a budget and a counter.
+
+Rules and the tail's base come first and are never cut. Guidance has its share of what is left, then guidelines, then
+the tail's extension; what remains is for recall, which is starved before guidance. Everything is counted as it is
+rendered, the frame's own lines too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from holdfast.context.conversation import plain
+from holdfast.context.frame import Frame, Tier
+from holdfast.context.render import Item, render_item, render_notice
+from holdfast.context.tiers import Candidate
+from holdfast.models.tokens import TokenCounter
+from holdfast.settings import ContextSettings
+
+__all__ = ["Allotment", "Choose", "Pieces", "Verdict", "allot"]
+
+
+class Pieces:
+    """Tokens of what the renderer writes, piece by piece: no counter counts the whole for more than its lines."""
+
+    def __init__(self, frame: Frame, counter: TokenCounter) -> None:
+        self.frame = frame
+        self._count = counter.count
+        self.frame_tokens = self._count(frame.opening) + self._count(frame.closing)
+        self._headings: dict[Tier, int] = {}
+        self._days: dict[tuple[object, ...], tuple[str, int]] = {}
+        self._bodies: dict[Item, int] = {}
+
+    def heading(self, tier: Tier) -> int:
+        if tier not in self._headings:
+            self._headings[tier] = self._count(self.frame.heading(tier))
+        return self._headings[tier]
+
+    def body(self, item: Item) -> int:
+        """An item behind another of its day."""
+        if item not in self._bodies:
+            self._bodies[item] = self._count(render_item(self.frame, item, item))
+        return self._bodies[item]
+
+    def day(self, item: Item, after: Item | None = None) -> str:
+        """The line that an item begins with behind another of its tier, or as the first; empty where none is needed."""
+        return self._day(item, after)[0]
+
+    def day_tokens(self, item: Item, after: Item | None = None) -> int:
+        return self._day(item, after)[1]
+
+    def _day(self, item: Item, after: Item | None) -> tuple[str, int]:
+        key = (item.at, item.session, after and (after.at, after.session))
+        if key not in self._days:
+            bare = replace(item, text="")
+            whole, body = (render_item(self.frame, bare, before) for before in (after, bare))
+            day = whole[: len(whole) - len(body)]
+            self._days[key] = (day, self._count(day) if day else 0)
+        return self._days[key]
+
+    def know(self, bodies: Mapping[Item, int]) -> None:
+        """Tokens of items that were counted before."""
+        self._bodies.update(bodies)
+
+    def notice(self, notice: str) -> int:
+        return self._count(render_notice(self.frame, notice))
+
+    def tier(self, tier: Tier, items: Sequence[Item]) -> int:
+        """A whole part, as it is shown."""
+        if not items:
+            return 0
+        days = (self.day_tokens(item, after) for after, item in zip((None, *items), items, strict=False))
+        return self.heading(tier) + sum(map(self.body, items)) + sum(days)
+
+
+Choose = Callable[[Sequence[Candidate], int, Pieces], Mapping[int, Item]]
+"""Which recalled candidates fit into so many tokens, by their number, each as it is to be shown."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    tier: Tier
+    candidate: Candidate
+    included: bool
+    reason: str
+
+
+@dataclass
+class Allotment:
+    """What goes in, in the order it is shown, and what was decided about every candidate."""
+
+    tiers: dict[Tier, list[Item]] = field(default_factory=dict)
+    limits: dict[Tier, int | None] = field(default_factory=dict)
+    verdicts: list[Verdict] = field(default_factory=list)
+    over: str | None = None
+    """What could not be kept within the budget, in words (CTX-4)."""
+
+    def give_way(self) -> bool:
+        """Leave out what matters least, for a counter that counts more for the whole than for its lines."""
+        extended = [one.candidate.item for one in self.verdicts if one.tier is Tier.TAIL and not one.candidate.base]
+        for tier in (Tier.RECALLED, Tier.TAIL, Tier.SOFT, Tier.ELEVATED):
+            items = self.tiers.get(tier)
+            if items and (tier is not Tier.TAIL or items[0] in extended):
+                gone = items.pop(0 if tier is Tier.TAIL else -1)
+                self.verdicts = [
+                    replace(one, included=False, reason="no room: the whole counts for more than its lines")
+                    if one.tier is tier and one.candidate.item.id == gone.id
+                    else one
+                    for one in self.verdicts
+                ]
+                return True
+        return False
+
+
+def allot(
+    candidates: Mapping[Tier, Sequence[Candidate]],
+    hard: Sequence[Item],
+    hard_tokens: int,
+    budget: int,
+    pieces: Pieces,
+    choose: Choose,
+    settings: ContextSettings,
+) -> Allotment:
+    """`hard` with its tokens stands in any case: rules are counted once, not with every turn."""
+    made = Allotment(limits={Tier.HARD: None})
+    told = _Told()
+    for item in hard:
+        told.add_text(item)
+    base = [one for one in candidates.get(Tier.TAIL, ()) if one.base]
+    made.tiers[Tier.HARD] = list(hard)
+    made.tiers[Tier.TAIL] = _take_all(Tier.TAIL, base, told, made)
+    must = pieces.frame_tokens + hard_tokens + pieces.tier(Tier.TAIL, made.tiers[Tier.TAIL])
+    left = budget - must
+    bound = bool(hard or made.tiers[Tier.TAIL])
+    if left < 0 and bound:
+        made.over = (
+            f"rules and recent turns take {must} of {budget} tokens; none of them was cut, and nothing is recalled"
+        )
+    share = int(settings.elevated_share * budget)
+    limit = share if made.over else min(share, left)
+    made.limits[Tier.ELEVATED] = max(limit, 0)
+    left -= _take_nearest(candidates.get(Tier.ELEVATED, ()), limit, pieces, told, made)
+    limit = min(int(settings.soft_share * budget), left)
+    made.limits[Tier.SOFT] = max(limit, 0)
+    left -= _take_prefix(candidates.get(Tier.SOFT, ()), limit, pieces, told, made)
+    before = [one for one in candidates.get(Tier.TAIL, ()) if not one.base]
+    left -= _extend_tail(before, left, pieces, told, made, settings)
+    made.limits[Tier.TAIL] = None
+    made.limits[Tier.RECALLED] = max(left, 0)
+    _take_chosen(candidates.get(Tier.RECALLED, ()), left, pieces, told, made, choose)
+    return made
+
+
+class _Told:
+    """What is in already, by turns and by words: nothing is said twice (CTX-5)."""
+
+    def __init__(self) -> None:
+        self._turns: dict[str, str] = {}
+        self._texts: dict[str, str] = {}
+
+    def add(self, one: Candidate) -> None:
+        self.add_text(one.item)
+        for turn_id in one.turn_ids if one.whole else ():  # a part of a turn does not stand for the rest of it
+            self._turns.setdefault(turn_id, one.item.id)
+
+    def add_text(self, item: Item) -> None:
+        self._texts.setdefault(plain(item.text), item.id)
+
+    def by(self, candidate: Candidate) -> str | None:
+        """The item that says it already."""
+        holders = {self._turns.get(turn_id) for turn_id in candidate.turn_ids}
+        if holders and None not in holders:
+            return next(iter(holders))
+        return self._texts.get(plain(candidate.item.text))
+
+
+def _take_all(tier: Tier, candidates: Sequence[Candidate], told: _Told, made: Allotment) -> list[Item]:
+    taken = []
+    for one in candidates:
+        if not one.out:
+            taken.append(one.item)
+            told.add(one)
+        made.verdicts.append(Verdict(tier, one, not one.out, one.reason))
+    return taken
+
+
+def _take_nearest(candidates: Sequence[Candidate], limit: int, pieces: Pieces, told: _Told, made: Allotment) -> int:
+    """The nearest first, as many as fit; shown in the order they were said, which changes least from turn to turn."""
+    taken: list[Candidate] = []
+    spent = 0
+    for one in candidates:
+        reason, known = one.reason, told.by(one)
+        included = False
+        if not one.out and known is not None:
+            reason = f"said by {known}"
+        elif not one.out:
+            tokens = pieces.tier(Tier.ELEVATED, [each.item for each in _in_time([*taken, one])])
+            included = tokens <= limit
+            reason = one.reason if included else f"{reason}; no room in the {max(limit, 0)} tokens for guidance"
+        if included:
+            taken.append(one)
+            spent = tokens
+            told.add(one)
+        made.verdicts.append(Verdict(Tier.ELEVATED, one, included, reason))
+    made.tiers[Tier.ELEVATED] = [one.item for one in _in_time(taken)]
+    return spent
+
+
+def _take_prefix(candidates: Sequence[Candidate], limit: int, pieces: Pieces, told: _Told, made: Allotment) -> int:
+    """The longest prefix in source order: the first that does not fit ends it, however short the next one is."""
+    taken: list[Item] = []
+    spent, ended = 0, False
+    for one in candidates:
+        known = told.by(one)
+        included = False
+        if one.out or known is not None:
+            reason = one.reason if one.out else f"said by {known}"
+        elif ended:
+            reason = "behind the first guideline that did not fit"
+        else:
+            day = pieces.day_tokens(one.item, taken[-1] if taken else None)
+            tokens = spent + day + pieces.body(one.item) + (0 if taken else pieces.heading(Tier.SOFT))
+            included = tokens <= limit
+            ended = not included
+            reason = (
+                "in source order, within its share"
+                if included
+                else f"no room in the {max(limit, 0)} tokens left for it"
+            )
+        if included:
+            taken.append(one.item)
+            spent = tokens
+            told.add(one)
+        made.verdicts.append(Verdict(Tier.SOFT, one, included, reason))
+    made.tiers[Tier.SOFT] = taken
+    return spent
+
+
+def _extend_tail(
+    before: Sequence[Candidate], left: int, pieces: Pieces, told: _Told, made: Allotment, settings: ContextSettings
+) -> int:
+    """One pair more where the base is short: an answer with its question, never more than that."""
+    base = made.tiers[Tier.TAIL]
+    spent = pieces.tier(Tier.TAIL, base)
+    pair = [one for one in before if not one.out]
+    tokens = pieces.tier(Tier.TAIL, [*(one.item for one in pair), *base]) if pair else spent
+    if made.over or not base:
+        reason = "no room" if made.over else "the tail is visible in the messages"
+    elif spent >= settings.tail_tokens:
+        reason = f"the last turns have {settings.tail_tokens} tokens without it"
+    else:
+        reason = "no room" if tokens - spent > left else ""
+    for one in before:
+        said = one.reason if one.out else reason or f"the last turns have fewer than {settings.tail_tokens} tokens"
+        made.verdicts.append(Verdict(Tier.TAIL, one, not one.out and not reason, said))
+    if reason or not pair:
+        return 0
+    for one in pair:
+        told.add(one)
+    made.tiers[Tier.TAIL] = [*(one.item for one in pair), *base]
+    return tokens - spent
+
+
+def _take_chosen(
+    candidates: Sequence[Candidate], left: int, pieces: Pieces, told: _Told, made: Allotment, choose: Choose
+) -> None:
+    open_ones: list[int] = []
+    reasons: dict[int, str] = {}
+    for number, one in enumerate(candidates):
+        known = None if one.out else told.by(one)
+        if one.out:
+            reasons[number] = one.reason
+        elif known is not None:
+            reasons[number] = f"said by {known}"
+        else:
+            open_ones.append(number)
+            told.add(one)
+    room = left - pieces.heading(Tier.RECALLED)
+    chosen = choose([candidates[number] for number in open_ones], room, pieces) if room > 0 else {}
+    shown = {open_ones[number]: item for number, item in chosen.items()}
+    for number, one in enumerate(candidates):
+        included = number in shown
+        reason = reasons.get(number) or (one.reason if included else f"{one.reason}; no room in {max(left, 0)} tokens")
+        if included and shown[number].text != one.item.text:
+            reason += ", as an excerpt"
+            one = replace(one, item=shown[number])
+        made.verdicts.append(Verdict(Tier.RECALLED, one, included, reason))
+    made.tiers[Tier.RECALLED] = [
+        one.item for one in _in_time([replace(candidates[number], item=item) for number, item in shown.items()])
+    ]
+
+
+def _in_time(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """As it was said: items that stay from turn to turn keep their order."""
+    return sorted(candidates, key=lambda one: (one.item.at is not None, one.item.at, one.seq, one.item.id))

@@ -1,0 +1,55 @@
+"""The light prompt section: what stands about a namespace, without a question, for an early pass (API-3).
+
+Guidance that compaction protected comes first, then what the user prefers, decided and told, the surest first. It is
+framed and escaped as everything else that a model is handed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from holdfast.context.frame import Frame, Tier
+from holdfast.context.render import Item, render
+from holdfast.insight import StandingSection
+from holdfast.model import Kind, Record
+from holdfast.models.tokens import TokenCounter
+from holdfast.store.protocol import COMPACTION, Snapshot
+
+__all__ = ["standing_section"]
+
+_KINDS = (Kind.GUIDANCE, Kind.PREFERENCE, Kind.DECISION, Kind.FACT)
+_NEWEST = 200
+"""Of each kind that are looked at: a section of 500 tokens holds about ten."""
+
+
+def standing_section(
+    view: Snapshot, secret: bytes, namespace: str, budget: int, counter: TokenCounter
+) -> StandingSection:
+    """As many records as fit, each whole; one that is too long is left out and the next is tried."""
+    frame = Frame.of(secret, "", namespace)
+    tiers: dict[Tier, list[Item]] = {}
+    taken: list[Record] = []
+    text, tokens = "", 0
+    for record in _surest(view):
+        tier = Tier.ELEVATED if _protected(record) else Tier.RECALLED
+        items = tiers.setdefault(tier, [])
+        items.append(Item(record.id, record.text, record.provenance.value, record.kind.value, record.at))
+        longer = render(frame, tiers)
+        count = counter.count(longer)
+        if count > budget:
+            items.pop()
+            continue
+        text, tokens = longer, count
+        taken.append(record)
+    return StandingSection(text, tokens, tuple(taken))
+
+
+def _surest(view: Snapshot) -> Iterator[Record]:
+    for kind in _KINDS:
+        found = view.recent_records(_NEWEST, kind, None, None, None)
+        # A stable sort: of equally sure ones the newest come first, as they were read.
+        yield from sorted(found, key=lambda record: (not _protected(record), -record.confidence))
+
+
+def _protected(record: Record) -> bool:
+    return record.kind is Kind.GUIDANCE and COMPACTION in record.metadata

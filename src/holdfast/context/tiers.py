@@ -1,0 +1,183 @@
+"""What each tier may hold: candidates as items, with what speaks for them and what keeps them out (CTX-1, CTX-3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from holdfast.context.authored import Node, NodeKind
+from holdfast.context.conversation import Conversation, plain
+from holdfast.context.render import Item
+from holdfast.model import Hit, Kind, Origin, Provenance, Turn
+from holdfast.models.embedder import Embedder
+from holdfast.recall.guidance import Guidance
+from holdfast.settings import Settings
+from holdfast.store.protocol import COMPACTION, Snapshot, Space
+
+__all__ = ["Candidate", "elevated", "hard_and_soft", "recalled", "tail"]
+
+_CUT = "\n[… {left:,} characters left out …]\n"
+_LOOKED_BACK = 16  # turns behind the tail's that are read: some may be forgotten or say nothing
+_FURTHER = 8  # times as far, where that is not enough
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One thing that a tier may hold."""
+
+    item: Item
+    reason: str
+    """Why it is here; what keeps it out, if something does."""
+    out: bool = False
+    turn_ids: tuple[str, ...] = ()
+    score: float = 0.0
+    similarity: float = 0.0
+    words: tuple[str, ...] = ()
+    """Of the question, that it holds."""
+    base: bool = False
+    """Of the tail: never cut."""
+    shortened: bool = False
+    whole: bool = True
+    """It says all that its turns say."""
+    seq: int = 0
+    """Its place in the log, which orders what was said at the same moment; 0 for what is no turn."""
+
+
+def hard_and_soft(nodes: Sequence[Node]) -> tuple[list[Candidate], list[Candidate]]:
+    """The operator's rules in source order; the same rule under the same heading counts once."""
+    found: dict[NodeKind, list[Candidate]] = {NodeKind.HARD: [], NodeKind.SOFT: []}
+    known: set[tuple[tuple[str, ...], str]] = set()
+    for node in nodes:
+        if node.kind is NodeKind.VARIANT:
+            continue
+        place = f"{node.path}:{node.line}"
+        item = Item(
+            id=f"{node.digest[:8]}",
+            text=node.text,
+            origin="authored",
+            kind="rule" if node.kind is NodeKind.HARD else "guideline",
+            place=f"{place} {' › '.join(node.heading)}" if node.heading else place,
+        )
+        twice = (node.heading, node.digest) in known
+        known.add((node.heading, node.digest))
+        reason = "stands in the rules already" if twice else "a rule, never cut" if node.kind is NodeKind.HARD else ""
+        found[node.kind].append(Candidate(item, reason, out=twice))
+    return found[NodeKind.HARD], found[NodeKind.SOFT]
+
+
+def tail(view: Snapshot, session: str, conversation: Conversation, settings: Settings) -> list[Candidate]:
+    """The session's last turns in order: the base, and before it one pair that may extend it.
+
+    What the host's messages show is part of the tail already, and is not said again.
+    """
+    chosen = settings.context
+    wanted = chosen.tail_turns + 2
+    forgotten = set(view.hidden(Space.TURN))
+    end, back = view.last_index(session), wanted + _LOOKED_BACK
+    while True:
+        turns = [turn for turn in view.thread(session, end - back, back) if turn.seq not in forgotten]
+        last = [turn for turn in turns if turn.text.strip()][-wanted:]
+        if len(last) == wanted or back > end:
+            break
+        back *= _FURTHER
+    found = []
+    for back, turn in zip(range(len(last), 0, -1), last, strict=True):
+        visible = conversation.shows(turn.text)
+        base = back <= chosen.tail_turns
+        reason = "visible in the messages" if visible else f"one of the last {chosen.tail_turns} turns" if base else ""
+        text = _shortened(turn.text, chosen.tail_chars)
+        item = _turn_item(turn, text, "turn" if text == turn.text else "shortened turn")
+        cut = text != turn.text
+        found.append(Candidate(item, reason, visible, (turn.id,), base=base, shortened=cut, whole=not cut))
+    return found
+
+
+def elevated(
+    found: Sequence[Guidance], view: Snapshot, conversation: Conversation, embedder: Embedder | None, settings: Settings
+) -> list[Candidate]:
+    """Guidance near enough to the question, nearest first; only what compaction protected, and what still holds."""
+    related = embedder.profile.thresholds.related if embedder is not None else 0.0
+    read = view.turns_named([turn_id for one in found for turn_id in one.record.turn_ids])
+    made = []
+    for one in found:
+        record = one.record
+        turns = [read[turn_id] for turn_id in record.turn_ids if turn_id in read]
+        item = Item(record.id, record.text, "user", "guidance", record.at)
+        why_not = _why_not_elevated(one, turns, view, conversation, related, settings)
+        if one.similarity is None:
+            reason = f"protected by compaction; meaning is silent, {one.shared:.0%} of the question's words"
+        else:
+            reason = f"protected by compaction; similarity {one.similarity:.2f} is above {related:g}"
+        # Of a page only its rules are kept.
+        whole = all(plain(turn.text) == plain(record.text) for turn in turns)
+        near = one.similarity or 0.0
+        made.append(Candidate(item, why_not or reason, bool(why_not), record.turn_ids, similarity=near, whole=whole))
+    return made
+
+
+def _why_not_elevated(
+    one: Guidance,
+    turns: Sequence[Turn],
+    view: Snapshot,
+    conversation: Conversation,
+    related: float,
+    settings: Settings,
+) -> str:
+    record = one.record
+    if record.kind is not Kind.GUIDANCE or COMPACTION not in record.metadata:
+        return "no compaction protected it"
+    if one.similarity is None:
+        if one.shared < settings.recall.floor_share:
+            return f"meaning is silent, and it holds {one.shared:.0%} of the question's words"
+    elif one.similarity <= related:
+        return f"similarity {one.similarity:.2f} is not above {related:g}"
+    # Compaction protects the user's own channel alone; looked at again, for an import may have been written by anyone.
+    if record.provenance is not Provenance.USER_STATED or any(turn.origin is not Origin.USER for turn in turns):
+        return "it is not the user's own word"
+    if not turns or any(view.is_hidden(turn.id) for turn in turns):
+        return "its turn was forgotten"
+    if _is_replaced(turns, view):
+        return "a later statement took its place"
+    if conversation.shows(record.text, by_user=True):
+        return "visible in the messages"
+    return ""
+
+
+def _is_replaced(turns: Sequence[Turn], view: Snapshot) -> bool:
+    """Whether the rule was: not what its turn replaced itself, nor another statement of the same turn alone."""
+    said = {turn.seq for turn in turns}
+    if not any(older in said for older, _ in view.successors(sorted(said))):
+        return False
+    records = (record for turn in turns for record in view.records_of(turn) if COMPACTION not in record.metadata)
+    rules = [record for record in records if record.kind is Kind.GUIDANCE]
+    return not rules or any(rule.superseded_by is not None for rule in rules)
+
+
+def recalled(hits: Sequence[Hit], turns: Mapping[str, Turn], conversation: Conversation) -> list[Candidate]:
+    """Hits in the order of search. `turns` are those that were read of them, for their origin and speaker."""
+    made = []
+    for rank, hit in enumerate(hits, 1):
+        turn = turns.get(hit.id)
+        outdated = "outdated " if hit.outdated_by else ""
+        if turn is not None:
+            item = _turn_item(turn, turn.text, f"{outdated}turn")
+        else:
+            item = Item(hit.id, hit.text, hit.provenance.value, f"{outdated}{hit.kind.value}", hit.at)
+        visible = conversation.shows(hit.text)
+        reason = "visible in the messages" if visible else f"found, rank {rank}"
+        seq = 0 if turn is None else turn.seq
+        made.append(Candidate(item, reason, visible, hit.turn_ids, hit.score, hit.semantic, hit.words, seq=seq))
+    return made
+
+
+def _turn_item(turn: Turn, text: str, kind: str) -> Item:
+    """Without the session's name: the day and the id lead to it, and names of sessions are long numbers mostly."""
+    name = turn.metadata.get("speaker") or turn.metadata.get("name")
+    return Item(turn.id, text, turn.origin.value, kind, turn.at, name if isinstance(name, str) else "")
+
+
+def _shortened(text: str, most: int) -> str:
+    if len(text) <= most:
+        return text
+    half = most // 2
+    return text[:half] + _CUT.format(left=len(text) - 2 * half) + text[-half:]
