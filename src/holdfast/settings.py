@@ -524,8 +524,8 @@ class ContextSettings:
     length_cost: float = 1.0
     """When the budget chooses, a memory's score less this for each time that it is e times as long as …"""
     length_free: int = 80
-    """… so many tokens. Chosen on half of LoCoMo's, LongMemEval's and BEAM's development questions, confirmed on the
-    other half (docs/context.md); without it long answers push out the lines that hold the facts."""
+    """… so many tokens. Chosen looking at all of LoCoMo's, LongMemEval's and BEAM's development questions, and no
+    worse on either half of them (docs/context.md); without it long answers push out the lines that hold the facts."""
     coverage: float = 0.3
     """What a word of the question adds that no memory chosen so far holds: both halves of a question before a third
     wording of one. It changed one question in 450 for the better and one for the worse."""

@@ -130,3 +130,30 @@ def test_whoever_waits_in_flush_is_let_go_when_the_memory_is_closed_under_a_comp
     waiting.join(5)
     assert not waiting.is_alive()
     closing.join(5)
+
+
+@pytest.mark.requirement("COMP-4")
+def test_a_session_that_cannot_be_compacted_keeps_no_other_from_it(caplog: pytest.LogCaptureFixture) -> None:
+    looked_at: list[str] = []
+
+    class Made:
+        did_compact = False
+
+    class Halting:
+        def compact(self, session: str, **_: object) -> Made:
+            looked_at.append(session)
+            if session == "a":
+                raise OSError("no space left on device")
+            return Made()
+
+        def close(self) -> None:
+            pass
+
+    compacting = Compacting(lambda: cast("Compactor", Halting()), "ana", automatic=True, made=lambda: None)
+    with caplog.at_level(logging.CRITICAL):
+        for session in ("a", "b"):
+            compacting.grew(session)
+        compacting.flush(None)
+    assert sorted(set(looked_at)) == ["a", "b"]
+    assert "no space left" in (compacting.degraded or "")
+    compacting.close()

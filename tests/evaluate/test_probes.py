@@ -56,7 +56,7 @@ def test_a_run_gives_ranks_shares_intervals_and_times(shed: Memory) -> None:
         assert 0 <= low <= report.figures[name] <= high <= 1  # type: ignore[literal-required]
     assert report.search_ms is not None and 0 < report.search_ms["p50"] <= report.search_ms["p95"]
     assert (report.probes, report.asked, report.drafts, report.drifted) == (3, 3, 0, ())
-    assert report.in_prompt is not None or "context()" in report.in_prompt_note
+    assert report.in_prompt is not None and not report.in_prompt_note
 
 
 @pytest.mark.requirement("EVAL-1")

@@ -102,16 +102,23 @@ class Compacting:
                     return
                 sessions, self._grown, self._at_work = sorted(self._grown), set(), True
             try:
-                for session in sessions:
-                    if self.compactor.compact(session, cause="automatic", progress=self._go_on).did_compact:
-                        self._made()
-                self.degraded = None
+                troubles = [trouble for session in sessions if (trouble := self._compact(session)) is not None]
+                self.degraded = troubles[0] if troubles else None
             except Closed:
                 continue  # to the way out above, which lets go whoever waits for what has grown meanwhile
-            except Exception as error:  # a full disk, or a bug of ours: it must show itself and not end the work
-                _log.exception("%s: compacting failed; every turn is kept, the next one tries again", self._namespace)
-                self.degraded = f"compacting waits for the next turn after {type(error).__name__}: {error}"
             finally:
                 with self._changed:
                     self._at_work = False
                     self._changed.notify_all()
+
+    def _compact(self, session: str) -> str | None:
+        """Compact one session if it is time; what went wrong, if something did. The other sessions go on."""
+        try:
+            if self.compactor.compact(session, cause="automatic", progress=self._go_on).did_compact:
+                self._made()
+        except Closed:
+            raise
+        except Exception as error:  # a full disk, or a bug of ours: it must show itself and not end the work
+            _log.exception("%s: compacting failed; every turn is kept, the next one tries again", self._namespace)
+            return f"compacting waits for the next turn after {type(error).__name__}: {error}"
+        return None

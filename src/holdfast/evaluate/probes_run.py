@@ -108,7 +108,7 @@ def run_probes(
         figures=figures(each) if each else None,
         intervals={name: interval(rows[:, at]) for at, name in enumerate(MEASURES)} if each else None,
         in_prompt=round(sum(reached) / len(reached), _DIGITS) if reached else None,
-        in_prompt_note="" if reached else _NO_PROMPT,
+        in_prompt_note="" if reached else "no probe was left to ask",
         search_ms=_times([one.ms for one in each]),
         embedder=memory.status().embedder,
         version=__version__,
@@ -164,14 +164,8 @@ def _rank(target: Target, hits: Sequence[Hit]) -> int | None:
     return next((rank for rank, hit in enumerate(hits, 1) if target.answered_by(hit)), None)
 
 
-_NO_PROMPT = "this memory makes no prompts yet (context())"
-
-
-def _own_prompt(memory: Memory) -> Prompt | None:
-    context = getattr(memory, "context", None)  # it comes with the room of assembly (E)
-    if context is None:
-        return None
-    return lambda question: str(context([{"role": "user", "content": question}]).text)
+def _own_prompt(memory: Memory) -> Prompt:
+    return lambda question: memory.context([{"role": "user", "content": question}]).text
 
 
 def _in_prompt(text: str, target: Target) -> bool:
