@@ -22,6 +22,7 @@ from holdfast.words import terms
 
 __all__ = ["Guidance", "near_guidance"]
 
+_OTHERS = 4  # pieces of guidance that nothing protected: they stand in the receipt, and are not in the context
 _READ_CHARS = 20_000  # of a shard, for the words it shares
 
 
@@ -52,20 +53,27 @@ def near_guidance(
     if not len(nums) or not question.strip():
         return []
     asked = read(question, None, embedder, settings.recall)
+    protected = frozenset(view.protected())
     cosines: dict[int, float] = {}
     if asked.vector is not None and embedder is not None:
         mark = embedder.profile.fingerprint
         products, heard = scan(view, namespace, Space.RECORD, pool.size, mark, asked.vector, cache)
         known = nums[heard[nums]]
-        nearest = known[np.argsort(-products[known], kind="stable")[:limit]]
-        cosines = exact(view, Space.RECORD, mark, asked.vector, nearest.tolist())
+        nearest = known[np.argsort(-products[known], kind="stable")]
+        cosines = exact(view, Space.RECORD, mark, asked.vector, _worth_reading(nearest.tolist(), protected, limit))
         nums = nums[~heard[nums]]
     ranked = sorted(cosines, key=lambda num: (-cosines[num], -num))
-    silent = nums[::-1].tolist()[: limit - len(ranked)]
+    silent = _worth_reading(nums[::-1].tolist(), protected, limit - len(ranked))
     records = view.records([*ranked, *silent])
     words = frozenset(asked.terms)
     found = [Guidance(records[num], cosines[num], 0.0) for num in ranked if num in records]
     return found + [Guidance(records[num], None, _shared(records[num], words)) for num in silent if num in records]
+
+
+def _worth_reading(nums: list[int], protected: frozenset[int], limit: int) -> list[int]:
+    """The first that compaction protected; of the others, which can only be told why they are out, a few."""
+    others = frozenset([num for num in nums if num not in protected][:_OTHERS])
+    return [num for num in nums if num in protected or num in others][: max(limit, 0)]
 
 
 def _shared(record: Record, words: frozenset[str]) -> float:

@@ -389,6 +389,13 @@ class SqliteSnapshot:
         )
         return read_record(self._namespace, row, [turn_id for (turn_id,) in turn_ids])
 
+    def protected(self) -> list[int]:
+        rows = self._rows(
+            f"SELECT pos FROM records WHERE ns = ? AND kind = ? AND metadata ->> '$.{COMPACTION}' IS NOT NULL",
+            (self.ns, kind_number(Kind.GUIDANCE)),
+        )
+        return [number_of(pos) for (pos,) in rows]
+
     def hidden(self, space: Space) -> list[int]:
         if space is Space.TURN:
             sql = """SELECT log.pos FROM hidden JOIN log ON log.ns = hidden.ns AND log.id = hidden.subject
