@@ -159,7 +159,9 @@ class Columns:
         new = np.append(True, session[order][1:] != session[order][:-1]) if self.size else np.empty(0, np.bool_)
         place = np.empty(self.size, np.int32)
         place[order] = np.cumsum(new) - 1
-        return Sessions(order, np.flatnonzero(new), place, bool(self.size) and int(session[order[0]]) == 0)
+        nowhere = bool(self.size) and int(session[order[0]]) == 0
+        in_order = bool(np.array_equal(order, np.arange(self.size)))
+        return Sessions(order, np.flatnonzero(new), place, nowhere, in_order)
 
 
 @dataclass(frozen=True)
@@ -172,6 +174,8 @@ class Sessions:
     """Of each document the number of its session."""
     nowhere: bool
     """The first are of no session at all: records of no turn."""
+    in_order: bool
+    """They stand so already."""
 
 
 @dataclass(frozen=True)
