@@ -30,8 +30,8 @@ layers: $(READY)  ## dependencies point down only
 
 check: lint types layers test  ## what CI runs
 
-torture: $(READY)  ## 200 kills, 8 processes: minutes, not seconds
-	$(BIN)/python -m pytest -m long tests/torture
+torture: $(READY)  ## 200 kills, 8 processes, 200 erases: minutes, not seconds
+	$(BIN)/python -m pytest -m long tests/torture tests/upkeep
 
 bench: $(READY)  ## the figures of docs/performance.md
 	$(BIN)/holdfast bench speed --records 100000 --json speed.json

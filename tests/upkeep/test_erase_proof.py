@@ -132,6 +132,9 @@ def said(memory: Memory, number: int) -> object:
     )
 
 
+_FAST_SEEDS = 4  # the other sixteen run with `make torture`
+
+
 @pytest.mark.requirement("SAFE-5")
 def test_one_of_fifty_people_goes_without_a_trace_and_the_others_answer_as_before(tmp_path: Path) -> None:
     settings = replace(EAGER, compact=CompactSettings(automatic=False, size=8))
@@ -208,7 +211,9 @@ def erase_one(memory: Memory, rng: random.Random, marks: Marks) -> list[str]:
     return [marks.pop(one)[1] for one in gone]
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize(
+    "seed", [pytest.param(seed, marks=pytest.mark.long) if seed >= _FAST_SEEDS else seed for seed in range(20)]
+)
 def test_ten_random_erases_leave_no_trace_and_lose_nothing_else(tmp_path: Path, seed: int) -> None:
     rng = random.Random(seed)
     marks: Marks = {}

@@ -40,11 +40,13 @@ _POINTS_BACK = re.compile(
     re.IGNORECASE,
 )
 _BARE = re.compile(
-    r"\W*(?:\d|(?:for|in|at|on|with|because|by|from|since|about|around|until|to|only|mostly|probably|maybe|usually"
+    r"\W{0,8}+(?:\d|(?:for|in|at|on|with|because|by|from|since|about|around|until|to|only|mostly|probably|maybe|usually"
     r"|every|both|none|all|some|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|yes|no)\b)",
     re.IGNORECASE,
 )
-_HAS_SUBJECT = re.compile(r"\W*(?:the|my|our|your|his|her|their|an?|this|that|there|it|he|she|they|you|we|i)\b", re.I)
+_HAS_SUBJECT = re.compile(
+    r"\W{0,8}+(?:the|my|our|your|his|her|their|an?|this|that|there|it|he|she|they|you|we|i)\b", re.I
+)
 _DECIDES = re.compile(
     r"\b(?:decid\w+|agreed|chose|chosen|settled on|going with|switch\w*|moved?|instead|no longer|plan(?:ned|s|ning)? to"
     r"|will|booked|signed|bought|start(?:ed|s|ing)|finish\w*|quit|cancell?ed|postponed|deadline|due)\b|['’]ll\b",
