@@ -8,9 +8,9 @@ import random
 import re
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,7 @@ BEGINNINGS = ("holdfast.admit.pasted._RUNS", "holdfast.admit.pasted_cues.")
 SEARCHED = ("OWN", "_PASTED", "_TOLD", "_SHOWN", "_POINTED", "_NAMED")
 SHARE = 0.05
 """Sentences are read one by one, so a twentieth of them takes a twentieth of the time."""
+ROUNDS = 20
 TRIES = 12
 """Somebody else may have had the machine: the fastest of so many counts."""
 
@@ -142,7 +143,8 @@ def _begins(name: str) -> bool:
 
 @pytest.mark.requirement("SAFE-4")
 def test_every_pattern_that_reads_what_people_say_is_linear() -> None:
-    slow = {}
+    slow: dict[tuple[str, str], str] = {}
+    suspects: dict[tuple[str, str], tuple[Callable[[], float], float, float]] = {}
     for name, pattern in _patterns().items():
         whole = name.startswith(WHOLE)
         begins = _begins(name)
@@ -153,12 +155,24 @@ def test_every_pattern_that_reads_what_people_say_is_linear() -> None:
             if whole and _seconds(pattern, text[: SIZE // 20], size, begins) > most:
                 slow[name, text[:12]] = "a twentieth of it took as long"
                 break
-            took = _seconds(pattern, text, size, begins)
-            for _ in range(TRIES):
-                took = took if took <= most else min(took, _seconds(pattern, text, size, begins))
+            measure = partial(_seconds, pattern, text, size, begins)
+            took = _best(measure(), measure, most)
             if took > most and took > most * slowness():
-                slow[name, text[:12]] = f"{took / share * 1000:.0f} ms for 100 kB"
+                suspects[name, text[:12]] = (measure, took, most)
+    for _ in range(ROUNDS):  # the machine may have been slow for seconds: those that seemed slow are looked at again
+        for key, (again, took, most) in suspects.items():
+            suspects[key] = (again, _best(took, again, most), most)
+    for key, (_, took, most) in suspects.items():
+        if took > most and took > most * slowness():
+            slow[key] = f"{took / most * MOST_S * 1000:.0f} ms for 100 kB"
     assert slow == {}
+
+
+def _best(took: float, measure: Callable[[], float], most: float) -> float:
+    """The fastest of a few, if the first was not fast enough."""
+    for _ in range(TRIES):
+        took = took if took <= most else min(took, measure())
+    return took
 
 
 @pytest.mark.requirement("SAFE-4")
