@@ -6,7 +6,7 @@ whatever JSON, JSON-lines or text files are named.
 
     pip install 'holdfast[tokens]' ; pip download --no-deps django && unzip -d django Django-*.whl
     python training/tokens.py calibrate --django django --labels training/labels --out src/holdfast/models/estimate.json
-    python training/tokens.py measure --django django --code FOLDER --files ../shared/data/*.json.gz --blocks
+    python training/tokens.py measure --django django --code FOLDER --files FILE... --blocks
 """
 
 from __future__ import annotations

@@ -4,24 +4,17 @@ from __future__ import annotations
 
 import logging
 import os
-import time
-import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack, closing
 from functools import cached_property
-from types import TracebackType
-from typing import TYPE_CHECKING, BinaryIO, Literal, Self, overload
+from typing import TYPE_CHECKING, Literal, overload
 
-from holdfast.derive.compacting import Compacting
-from holdfast.derive.worker import Worker
-from holdfast.errors import BadText, FlushTimeout, InputError, ModelError, NotFound
-from holdfast.gate.labels import Label, read_labels
-from holdfast.insight import Active, Calibration, Compaction, History, Pair, StandingSection, Stats, Themes, Tuning
+from holdfast.errors import BadText, InputError
+from holdfast.insight import Active, Compaction, History, StandingSection, Stats, Themes
 from holdfast.log.align import align
 from holdfast.log.ids import keyed_id, new_id
 from holdfast.log.messages import check_text, read_message, read_metadata, read_turn
-from holdfast.log.names import check_name, resolve_namespace
+from holdfast.log.names import check_name
 from holdfast.log.tombstones import Marker, erased_turn, places_with_erased
 from holdfast.model import (
     Action,
@@ -39,98 +32,33 @@ from holdfast.model import (
     Turn,
     Why,
 )
-from holdfast.models.breaker import GuardedEmbedder
-from holdfast.models.embedder import Embedder
-from holdfast.models.open import open_embedder
-from holdfast.moments import Clock, Moment, read_moment, utc_now
-from holdfast.recall.cache import BlockCache
-from holdfast.recall.calibration import as_act, calibrate, stored_calibration
+from holdfast.moments import Moment, read_moment
+from holdfast.opened import Progress
 from holdfast.recall.history import history
 from holdfast.recall.pool import words_stage
 from holdfast.recall.recent import read_thread, recent_exchanges, recent_turns
 from holdfast.recall.semantic import vectors_stage
 from holdfast.recall.stats import read_stats
 from holdfast.recall.why import explain_act, find, why
-from holdfast.settings import Settings, load_settings
-from holdfast.store.open import default_location, open_store
-from holdfast.store.protocol import Snapshot, Space, Store
-from holdfast.upkeep.retrievals import Retrievals
+from holdfast.store.protocol import Snapshot, Space
+from holdfast.tended import Tended
 from holdfast.version import __version__
 
 if TYPE_CHECKING:
-    from holdfast.compact.run import Compactor
     from holdfast.context.assemble import Assembler
     from holdfast.context.result import Context
-    from holdfast.derive.admission import Admission
     from holdfast.gate.scalar import Signals
-    from holdfast.upkeep.memo import Diagnosis
-    from holdfast.upkeep.reports import BackedUp, Erased, Exported, Imported, Restored, Tidied
 
 __all__ = ["DEFAULT_SESSION", "Memory", "Progress"]
 
 _log = logging.getLogger("holdfast")
 
 DEFAULT_SESSION = "default"
-Progress = Callable[[int, int], None]
-"""Called with (done, total) while long work goes on."""
 _ALL_TOKENS = 10**15  # no prompt has more, and a float holds it exactly
 
 
-class Memory:
+class Memory(Tended):
     """The memory of one namespace. Safe to use from many threads and, on one store, from many processes."""
-
-    def __init__(
-        self,
-        location: str | os.PathLike[str] | None = None,
-        namespace: str | None = None,
-        *,
-        session_key: str | None = None,
-        agent: str | None = None,
-        embedder: Embedder | str | None = None,
-        settings: Settings | None = None,
-        clock: Clock = utc_now,
-    ) -> None:
-        self._settings = settings or load_settings()
-        self.namespace = resolve_namespace(
-            namespace,
-            session_key=session_key,
-            agent=agent,
-            default=self._settings.namespace,
-            settings=self._settings.log,
-        )
-        self._clock = clock
-        self._embedder = _open_embedder(embedder, self._settings)
-        self._store = open_store(default_location() if location is None else location, self._settings.store)
-        self._cache = BlockCache(self._settings.store.cache_mb * 1_000_000)
-        self._worker = Worker(self._store, self.namespace, self._embedder, self._settings.index, self._open_admission())
-        self._compacting = Compacting(
-            self._open_compactor, self.namespace, self._settings.compact.automatic, self._worker.wake
-        )
-        self._retrievals = Retrievals(self._store, self.namespace, self._settings.janitor, clock)
-        # A process that ends without close() must not die with the worker inside SQLite.
-        opened = self._embedder if embedder is None or isinstance(embedder, str) else None  # the caller's stays open
-        self._closing = weakref.finalize(
-            self, _close, self._worker, self._compacting, self._retrievals, self._store, opened
-        )
-        if self._worker.behind():  # what a crash left undone goes on by itself
-            self._worker.wake()
-
-    def _open_admission(self) -> Admission | None:
-        """Records come of embedded turns only: without an embedder there is nothing to compare them with."""
-        if self._embedder is None or not self._settings.admit.enabled:
-            return None
-        from holdfast.admit.extract import DeterministicExtractor
-        from holdfast.derive.admission import Admission  # its rooms take 100 ms to load: only who uses them pays
-        from holdfast.derive.proposals import open_asking
-
-        extractor = DeterministicExtractor(self._settings.admit)
-        asking = open_asking(self._store, self.namespace, self._settings, self._clock)
-        return Admission(self._store, self.namespace, self._embedder, extractor, self._settings, self._cache, asking)
-
-    def _open_compactor(self) -> Compactor:
-        from holdfast.compact.run import open_compactor
-
-        return open_compactor(self._store, self.namespace, self._embedder, self._settings, self._clock)
 
     # --- the log
 
@@ -249,23 +177,6 @@ class Memory:
             else heard.get(index) or erased_turn(erased[index][1], turn, self.namespace, session, erased[index][0], now)
             for turn, index in zip(turns, known, strict=True)
         ]
-
-    def _redacted(self, turn: NewTurn) -> NewTurn:
-        """With log.redact_secrets not even the log keeps the value of a secret (ADMIT-7)."""
-        if not self._settings.log.redact_secrets:
-            return turn
-        from holdfast.admit.secrets import mask
-
-        return replace(turn, text=mask(turn.text).text)
-
-    def flush(self, timeout: float | None = None, progress: Progress | None = None) -> None:
-        """Wait until derived work has caught up with the log, and what was found is counted."""
-        self._retrievals.write()
-        deadline = None if timeout is None else time.monotonic() + timeout
-        self._worker.flush(timeout, progress)
-        self._compacting.flush(deadline)
-        # What a compaction made is a record to embed, like any other.
-        self._worker.flush(None if deadline is None else max(deadline - time.monotonic(), 0.0))
 
     # --- recall
 
@@ -555,231 +466,6 @@ class Memory:
                 erased=erased,
                 erased_at=erased_at,
             )
-
-    # --- its thresholds, on one's own data
-
-    def calibrate(
-        self, labels: Iterable[Mapping[str, object] | tuple[str | float, bool] | Label] | None = None
-    ) -> Calibration:
-        """P(useful | G) and a threshold, from labels: {"turn": ID, "useful": true}, or "g" for "turn", or pairs.
-
-        It is stored in the log and changes nothing by itself: the threshold is the setting gate.threshold. Without
-        labels: how the scores lie, and what was stored last.
-        """
-        with self._store.snapshot(self.namespace) as view:
-            if labels is None:
-                return stored_calibration(view)
-            now = self._clock()
-            made = calibrate(view, read_labels(labels), self._settings.gate.threshold, now)
-        self._store.act(self.namespace, as_act(made, now))
-        return made
-
-    def tune_similarity(
-        self,
-        thresholds: Sequence[float] | None = None,
-        sample: int = 20,
-        judged: Iterable[Mapping[str, object] | Pair] | None = None,
-    ) -> Tuning:
-        """How often each similarity threshold would fire here, with pairs to judge; judged ones give its error."""
-        if self._embedder is None:
-            raise InputError("tuning the similarity threshold needs an embedder, and this memory has none")
-        from holdfast.derive.tuning import tune  # the rooms of admission take 100 ms to load: only who uses them pays
-
-        with self._store.snapshot(self.namespace) as view:
-            return tune(view, self._embedder.profile, thresholds, self._sample(sample), judged, self._settings)
-
-    # --- looking after it
-
-    def check(self) -> list[str]:
-        """The store's own integrity check: what is wrong with it, or nothing."""
-        return self._store.check()
-
-    def rebuild(self, progress: Progress | None = None) -> None:
-        """Drop every view of this namespace and derive it anew from the log; answers stay the same (INV-3)."""
-        self._store.clear_views(self.namespace)
-        self._worker.flush(None, progress)
-
-    def janitor(self, dry_run: bool = False, cull: bool = False, undo: str | None = None) -> Tidied:
-        """Trust less what nobody ever found (docs/upkeep.md): one notch, once a week; `undo` takes a run back.
-
-        With `cull` what is not the user's own word is hidden instead, as `forget` does; nothing is destroyed.
-        """
-        from holdfast.upkeep import janitor
-
-        self._retrievals.write()
-        if undo is not None:
-            run = check_text("the name of a run", undo, self._settings.log)
-            return janitor.undo(self._store, self.namespace, run, self._clock())
-        return janitor.tidy(self._store, self.namespace, self._settings.janitor, self._clock(), dry_run, cull)
-
-    def doctor(self, fix: bool = False, progress: Progress | None = None) -> Diagnosis:
-        """How healthy this namespace is: copies, junk, loops, secrets, orphans, drift (docs/upkeep.md).
-
-        With `fix` what can be derived from the log is dropped and derived anew; no turn and no act is touched.
-        """
-        from holdfast.upkeep.doctor import examine, fixed, heal
-
-        found = examine(*self._patient(), self._clock(), self._catch_up())
-        if not fix or not any(one.count and one.fixable for one in found.findings):
-            return found
-        heal(self._store, self.namespace, found, self._fingerprint)
-        self._worker.flush(None, progress)
-        after = examine(*self._patient(), self._clock(), self._worker.behind())
-        return replace(after, fixed=fixed(found, after))
-
-    def _patient(self) -> tuple[Store, str, GuardedEmbedder | None, Settings]:
-        return self._store, self.namespace, self._embedder, self._settings
-
-    def _catch_up(self) -> int:
-        """Wait a while for derived work; how far it is behind then."""
-        try:
-            self.flush(self._settings.doctor.wait_s)
-        except (FlushTimeout, ModelError):  # the doctor says so, with what else there is to say
-            return self._worker.behind()
-        return 0
-
-    @staticmethod
-    def audit(
-        path: str | os.PathLike[str], embedder: Embedder | str | None = None, settings: Settings | None = None
-    ) -> Diagnosis:
-        """The same of another system's memories: mem0, MEMORY.md and CLAUDE.md, MCP's reference memory."""
-        from holdfast.upkeep.doctor import audit_file
-
-        known = settings or load_settings()
-        return audit_file(path, _open_embedder(embedder, known), known, utc_now())
-
-    def export(self, path: str | os.PathLike[str] | BinaryIO, progress: Progress | None = None) -> Exported:
-        """Write this namespace's log to a JSONL file: every turn and act, in order (docs/transfer.md)."""
-        from holdfast.upkeep.transfer import export_log
-
-        return export_log(self._store, self.namespace, path, self._clock(), progress)
-
-    def import_file(self, path: str | os.PathLike[str] | BinaryIO, progress: Progress | None = None) -> Imported:
-        """Take over the log of an export: all of it or nothing, and only what is not here yet."""
-        from holdfast.upkeep.transfer import import_log
-
-        made = import_log(self._store, self.namespace, path, self._settings, self._redacted, progress)
-        self._worker.wake()
-        return made
-
-    def erase(
-        self,
-        session: str | None = None,
-        namespace: bool = False,
-        turn: str | None = None,
-        record: str | None = None,
-        prove: bool = False,
-        progress: Progress | None = None,
-    ) -> Erased:
-        """Destroy a session, a turn, a record or all of this namespace, with everything derived from it.
-
-        By exact name, for good: the log, the views and the bytes in the files. `prove` searches them for what was
-        there. What stays is a tombstone without content, so that it does not come back with the next history.
-        """
-        from holdfast.upkeep.erase import erase, read_scope
-
-        scope, noun = read_scope(session, namespace, turn, record)
-        noun = noun if namespace else check_text(f"the {scope.value}", noun, self._settings.log)
-        self._retrievals.write()
-
-        def settle(bared: Mapping[str, tuple[str, ...]]) -> tuple[int, str | None]:
-            self._cache.clear()
-            try:
-                self._worker.flush(None, progress)
-                remade = sum(self._compacting.compactor.again(name, ids) for name, ids in bared.items())
-                self._worker.flush(None)
-            except ModelError as error:  # it is erased all the same
-                return 0, str(error)
-            return remade, None
-
-        return erase(self._store, self.namespace, scope, noun, self._clock(), settle, prove)
-
-    def backup(self, path: str | os.PathLike[str], progress: Progress | None = None) -> BackedUp:
-        """Copy the whole store, every namespace in it, while others write; the copy is checked."""
-        from holdfast.upkeep.backup import back_up
-
-        return back_up(self._store, path, progress)
-
-    @staticmethod
-    def restore(
-        backup: str | os.PathLike[str],
-        location: str | os.PathLike[str] | None = None,
-        force: bool = False,
-        progress: Progress | None = None,
-    ) -> Restored:
-        """Put a checked copy of a backup where the store is; with `force` what is there is kept aside."""
-        from holdfast.upkeep.backup import restore
-
-        place = default_location() if location is None else location
-        return restore(backup, place, load_settings().store, utc_now(), force, progress)
-
-    def close(self) -> None:
-        """Stop the worker and let go of the store. Calling it twice is fine."""
-        self._closing()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def __repr__(self) -> str:
-        return f"Memory({self._store.location!r}, namespace={self.namespace!r})"
-
-    @property
-    def settings(self) -> Settings:
-        """What it was opened with."""
-        return self._settings
-
-    @property
-    def view(self) -> AbstractContextManager[Snapshot]:
-        """The namespace as it stands at one moment, for surfaces that list it whole; to find something, ask a verb."""
-        return self._store.snapshot(self.namespace)
-
-    @property
-    def _fingerprint(self) -> str | None:
-        return None if self._embedder is None else self._embedder.profile.fingerprint
-
-    def _session(self, session: str) -> str:
-        return check_name("session", session, self._settings.log)
-
-    def _known_session(self, session: str) -> str:
-        with self._store.snapshot(self.namespace) as view:
-            if view.session_number(self._session(session)) is None:
-                raise NotFound(f"there is no session {session!r} in this namespace")
-        return session
-
-    def _sample(self, sample: int) -> int:
-        if isinstance(sample, bool) or not isinstance(sample, int) or sample < 0:
-            raise InputError(f"sample must be a whole number from 0, not {sample!r}")
-        return sample
-
-    def _limit(self, limit: int) -> int:
-        most = self._settings.recall.most
-        if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= most:
-            raise InputError(f"limit must be a whole number from 1 to {most}, not {limit!r}")
-        return limit
-
-
-def _close(
-    worker: Worker, compacting: Compacting, retrievals: Retrievals, store: Store, embedder: GuardedEmbedder | None
-) -> None:
-    worker.close()
-    compacting.close()
-    retrievals.close()
-    store.close()
-    if embedder is not None:
-        embedder.close()
-
-
-def _open_embedder(given: Embedder | str | None, settings: Settings) -> GuardedEmbedder | None:
-    if given is None:
-        given = settings.embedder.profile
-    if isinstance(given, GuardedEmbedder):  # memories that share an embedder share its breaker
-        return given
-    return open_embedder(given, settings.embedder.timeout_s) if isinstance(given, str) else GuardedEmbedder(given)
 
 
 def _read_indexes(view: Snapshot, session: str, indexes: Sequence[int]) -> dict[int, Turn]:

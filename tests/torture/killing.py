@@ -12,6 +12,7 @@ import os
 import shutil
 import signal
 import sys
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -71,26 +72,26 @@ class _Disk(apsw.VFS):
         self._steps.taken()
 
 
-def compact_and_die(path: Path, step: int) -> None:
+def act_and_die(path: Path, step: int, act: Callable[[Memory], object]) -> None:
     """Never returns: it is killed at the step, or ends well before it."""
     steps = Steps()
     disk = _Disk(steps)  # noqa: F841  # it lasts as long as the process
     memory = Memory(path, "ana", embedder=HashEmbedder(), settings=SETTINGS)
     steps.left = step
-    memory.compact("yard", force=True)
+    act(memory)
     memory.close()
     os._exit(0)
 
 
-def main(path: str, first: str, last: str, stride: str) -> None:
-    meanings(["load the model once"])
-    for step in range(int(first), int(last), int(stride)):
+def die_at_each(path: str, numbers: Iterable[int], act: Callable[[Memory], object]) -> None:
+    """For each number a fork acts on a copy of the store and is killed at that step, until one needs fewer."""
+    for step in numbers:
         copy = Path(path).with_name(f"killed at {step}.db")
         shutil.copy(path, copy)
         child = os.fork()
         if child == 0:
             try:
-                compact_and_die(copy, step)
+                act_and_die(copy, step, act)
             finally:
                 os._exit(3)
         _, status = os.waitpid(child, 0)
@@ -100,6 +101,11 @@ def main(path: str, first: str, last: str, stride: str) -> None:
         print(step, "killed" if killed else "done", flush=True)
         if not killed:
             return
+
+
+def main(path: str, first: str, last: str, stride: str) -> None:
+    meanings(["load the model once"])
+    die_at_each(path, range(int(first), int(last), int(stride)), lambda memory: memory.compact("yard", force=True))
 
 
 if __name__ == "__main__":

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
-from typing import Any
-
-import apsw
 
 from holdfast.log.align import Place
 from holdfast.log.compaction import PARTIAL
@@ -16,10 +13,10 @@ from holdfast.log.tombstones import Marker, Tombstone
 from holdfast.model import Action, Decision, Entry, Kind, Metadata, Provenance, Record, Turn
 from holdfast.moments import from_micros, to_micros
 from holdfast.store.codes import KINDS, ROLES, kind_number, lowered
-from holdfast.store.protocol import COMPACTION, BlockRef, Counts, Document, Idle, Space, Standing
-from holdfast.store.sqlite.ends import known_namespace
+from holdfast.store.protocol import COMPACTION, Counts, Document, Idle, Space, Standing
 from holdfast.store.sqlite.halves import whole
 from holdfast.store.sqlite.health import models, odd_vectors, orphans
+from holdfast.store.sqlite.index_reads import MANY, NO_NAMESPACE, IndexReads
 from holdfast.store.sqlite.keys import NS_SHIFT, NUMBER_MASK, number_of, place, vector_place
 from holdfast.store.sqlite.lines import COLUMNS, FROM_LINES, read_line
 from holdfast.store.sqlite.rows import (
@@ -35,9 +32,6 @@ from holdfast.store.sqlite.tombs import last_erased_index, marker_of, read_tombs
 
 __all__ = ["SqliteSnapshot"]
 
-SQLiteValue = int | float | str | bytes | None
-
-_MANY = 500  # values of one IN list
 # Records all of whose turns are forgotten: what a turn said is not served as a fact when the turn is hidden. And a
 # summary any of whose turns is: its text may hold what was said there.
 _OF_HIDDEN = f"""SELECT sources.record FROM hidden
@@ -49,28 +43,13 @@ _OF_HIDDEN = f"""SELECT sources.record FROM hidden
                  OR EXISTS (SELECT 1 FROM records WHERE records.pos = (?1 << {NS_SHIFT}) | sources.record
                             AND records.kind = {kind_number(Kind.SUMMARY)}
                             AND records.metadata ->> '$.{COMPACTION}' IS NOT NULL)"""
-_NO_NAMESPACE = -1  # a namespace nobody has written to: every query below finds nothing
 
 
-class SqliteSnapshot:
-    def __init__(self, connection: apsw.Connection, namespace: str) -> None:
-        self._connection = connection
-        self._namespace = namespace
-        number = known_namespace(connection, namespace)
-        self.ns: int = _NO_NAMESPACE if number is None else number
-        self._slots: dict[str, int | None] = {}
-
-    def _rows(self, sql: str, values: Sequence[SQLiteValue] = ()) -> Iterator[Any]:
-        return self._connection.execute(sql, values)
-
-    def _one(self, sql: str, values: Sequence[SQLiteValue] = ()) -> object:
-        row = next(self._rows(sql, values), None)
-        return row[0] if row else None
-
+class SqliteSnapshot(IndexReads):
     # --- how far things have come
 
     def end(self, space: Space = Space.TURN) -> int:
-        if self.ns == _NO_NAMESPACE:
+        if self.ns == NO_NAMESPACE:
             return 0
         table = {Space.RECORD: "records", Space.PASSAGE: "passages"}.get(space, "log")
         last = self._one(
@@ -101,7 +80,7 @@ class SqliteSnapshot:
         )
 
     def lines(self) -> Iterator[Line]:
-        span = (place(self.ns, 0), place(self.ns + 1, 0) - 1) if self.ns != _NO_NAMESPACE else (0, -1)
+        span = (place(self.ns, 0), place(self.ns + 1, 0) - 1) if self.ns != NO_NAMESPACE else (0, -1)
         for row in self._rows(f"SELECT {COLUMNS} {FROM_LINES} WHERE log.pos BETWEEN ? AND ? ORDER BY log.pos", span):
             yield read_line(row)
 
@@ -111,7 +90,7 @@ class SqliteSnapshot:
         )
 
     def documents(self, space: Space, after: int, limit: int) -> list[Document]:
-        if self.ns == _NO_NAMESPACE:
+        if self.ns == NO_NAMESPACE:
             return []
         span = (place(self.ns, after), place(self.ns + 1, 0) - 1, limit)
         if space is Space.PASSAGE:
@@ -231,8 +210,8 @@ class SqliteSnapshot:
 
     def turns_named(self, turn_ids: Sequence[str]) -> dict[str, Turn]:
         found = {}
-        for start in range(0, len(turn_ids), _MANY):
-            part = turn_ids[start : start + _MANY]
+        for start in range(0, len(turn_ids), MANY):
+            part = turn_ids[start : start + MANY]
             rows = self._rows(
                 f"""SELECT {TURN_COLUMNS} {FROM_LOG}
                     WHERE log.ns = ? AND log.id IN ({",".join("?" * len(part))}) AND log.entry = 'turn'""",
@@ -245,8 +224,8 @@ class SqliteSnapshot:
 
     def turns(self, seqs: Sequence[int]) -> dict[int, Turn]:
         found = {}
-        for start in range(0, len(seqs), _MANY):
-            part = [place(self.ns, seq) for seq in seqs[start : start + _MANY]]
+        for start in range(0, len(seqs), MANY):
+            part = [place(self.ns, seq) for seq in seqs[start : start + MANY]]
             marks = ",".join("?" * len(part))
             for row in self._rows(
                 f"SELECT {TURN_COLUMNS} {FROM_LOG} WHERE log.pos IN ({marks}) AND log.entry = 'turn'", part
@@ -292,8 +271,8 @@ class SqliteSnapshot:
 
     def records(self, nums: Sequence[int]) -> dict[int, Record]:
         found = {}
-        for start in range(0, len(nums), _MANY):
-            part = [place(self.ns, num) for num in nums[start : start + _MANY]]
+        for start in range(0, len(nums), MANY):
+            part = [place(self.ns, num) for num in nums[start : start + MANY]]
             marks = ",".join("?" * len(part))
             rows = list(self._rows(f"SELECT {RECORD_COLUMNS} FROM records WHERE pos IN ({marks})", part))
             turn_ids = self._sources([number_of(row[0]) for row in rows])
@@ -426,8 +405,8 @@ class SqliteSnapshot:
 
     def proposals(self, turn_ids: Sequence[str]) -> dict[str, Metadata]:
         found: dict[str, Metadata] = {}
-        for start in range(0, len(turn_ids), _MANY):
-            part = list(turn_ids[start : start + _MANY])
+        for start in range(0, len(turn_ids), MANY):
+            part = list(turn_ids[start : start + MANY])
             marks = ", ".join("?" * len(part))
             rows = self._rows(
                 f"""SELECT id, text FROM log
@@ -517,7 +496,7 @@ class SqliteSnapshot:
         return found
 
     def idle(self) -> Iterator[Idle]:
-        if self.ns == _NO_NAMESPACE:
+        if self.ns == NO_NAMESPACE:
             return
         rows = self._rows(
             f"""SELECT records.id, kind, records.text, provenance, confidence, notches, trust, records.at,
@@ -547,7 +526,7 @@ class SqliteSnapshot:
         return [Action(entry, noun, from_micros(at), unpack_metadata(payload)) for noun, at, payload in rows]
 
     def orphans(self) -> list[tuple[str, str]]:
-        return [] if self.ns == _NO_NAMESPACE else orphans(self._connection, self.ns)
+        return [] if self.ns == NO_NAMESPACE else orphans(self._connection, self.ns)
 
     def models(self) -> dict[str, int]:
         return models(self._connection, self.ns)
@@ -557,7 +536,7 @@ class SqliteSnapshot:
         return [] if slot is None else list(odd_vectors(self._connection, self.ns, slot, sizes))
 
     def scores(self) -> list[float]:
-        if self.ns == _NO_NAMESPACE:
+        if self.ns == NO_NAMESPACE:
             return []
         span = (place(self.ns, 0), place(self.ns + 1, 0) - 1)
         sql = "SELECT data FROM signals WHERE pos BETWEEN ? AND ?"
@@ -568,91 +547,6 @@ class SqliteSnapshot:
             "SELECT day, name, count FROM counters WHERE ns = ? AND day >= ? ORDER BY day, name", (self.ns, since or "")
         )
         return [(day, name, count) for day, name, count in rows]
-
-    # --- the indexes
-
-    def document_blocks(self, space: Space) -> list[BlockRef]:
-        rows = self._rows(
-            "SELECT block, version FROM documents WHERE ns = ? AND space = ? ORDER BY block", (self.ns, space)
-        )
-        return [BlockRef(block, version) for block, version in rows]
-
-    def document_block(self, space: Space, block: int) -> bytes:
-        return self._bytes(
-            "SELECT data FROM documents WHERE ns = ? AND space = ? AND block = ?", (self.ns, space, block)
-        )
-
-    def postings(self, space: Space, terms: Sequence[str]) -> dict[str, list[tuple[int, bytes]]]:
-        found: dict[str, list[tuple[int, bytes]]] = {term: [] for term in terms}
-        asked = list(found)
-        for start in range(0, len(asked), _MANY):
-            part = asked[start : start + _MANY]
-            rows = self._rows(
-                f"""SELECT term, block, data FROM postings
-                    WHERE ns = ? AND space = ? AND term IN ({",".join("?" * len(part))}) ORDER BY term, block""",
-                (self.ns, space, *part),
-            )
-            for term, block, data in rows:
-                found[term].append((block, data))
-        return found
-
-    def segment_blocks(self, space: Space, fingerprint: str) -> list[BlockRef]:
-        rows = self._rows(
-            "SELECT block, version FROM segments WHERE ns = ? AND space = ? AND slot = ? ORDER BY block",
-            (self.ns, space, self._slot(fingerprint)),
-        )
-        return [BlockRef(block, version) for block, version in rows]
-
-    def segment(self, space: Space, fingerprint: str, block: int) -> bytes:
-        return self._bytes(
-            "SELECT data FROM segments WHERE ns = ? AND space = ? AND slot = ? AND block = ?",
-            (self.ns, space, self._slot(fingerprint), block),
-        )
-
-    def vectors(self, space: Space, fingerprint: str, nums: Sequence[int]) -> list[tuple[int, bytes]]:
-        slot = self._slot(fingerprint)
-        found: list[tuple[int, bytes]] = []
-        for start in range(0, len(nums) if slot is not None else 0, _MANY):
-            part = [vector_place(self.ns, slot or 0, space, num) for num in nums[start : start + _MANY]]
-            sql = f"SELECT pos, {_vector(space)} FROM vectors WHERE pos IN ({','.join('?' * len(part))})"
-            found += _read_vectors(self._rows(sql, part))
-        return found
-
-    def vectors_between(self, space: Space, fingerprint: str, after: int, upto: int) -> list[tuple[int, bytes]]:
-        slot = self._slot(fingerprint)
-        if slot is None:
-            return []
-        rows = self._rows(
-            f"SELECT pos, {_vector(space)} FROM vectors WHERE pos > ? AND pos <= ? ORDER BY pos",
-            (vector_place(self.ns, slot, space, after), vector_place(self.ns, slot, space, upto)),
-        )
-        return _read_vectors(rows)
-
-    def _slot(self, fingerprint: str) -> int | None:
-        """Where this model's vectors lie; None if it has none here."""
-        if fingerprint not in self._slots:
-            slot = self._one("SELECT slot FROM models WHERE ns = ? AND fingerprint = ?", (self.ns, fingerprint))
-            self._slots[fingerprint] = slot if isinstance(slot, int) else None
-        return self._slots[fingerprint]
-
-    def _bytes(self, sql: str, values: Sequence[SQLiteValue]) -> bytes:
-        data = self._one(sql, values)
-        assert isinstance(data, bytes)
-        return data
-
-
-def _vector(space: Space) -> str:
-    """What a turn tells may be the turn's own vector, and is then not written twice."""
-    if space is not Space.TOLD:
-        return "data"
-    own = f"SELECT own.data FROM vectors AS own WHERE own.pos = vectors.pos - {vector_place(0, 0, space, 0)}"
-    return f"CASE WHEN length(data) THEN data ELSE ({own}) END"
-
-
-def _read_vectors(rows: Iterable[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
-    found = list(rows)
-    vectors = whole([data for _, data in found])
-    return [(number_of(pos), data) for (pos, _), data in zip(found, vectors, strict=True)]
 
 
 def _speaker(metadata: str | None) -> str:
