@@ -32,7 +32,7 @@ def test_compact_says_what_it_did_and_how_to_look_at_it(yard: Holdfast) -> None:
     said = yard("compact", "yard", "--force")
     assert (said.code, said.err) == (0, "")
     assert "yard: 60 turns left the active view" in said.out
-    assert "1 turns with rules kept word for word" in said.out and "% less)" in said.out
+    assert "1 turn with rules kept word for word" in said.out and "% less)" in said.out
     assert "holdfast active yard" in said.out
     assert "of them 3 digests, 1 rule kept word for word" in yard("status").out
 
@@ -48,7 +48,7 @@ def test_active_shows_digests_and_rules_before_the_turns_and_expand_the_turns_be
     made = yard("compact", "yard", "--force", "--json").json
     shown = yard("active", "yard")
     head = shown.out.splitlines()[0]
-    assert "yard: 3 digests, 1 rules, 4 turns" in head and RULES[0] in shown.out
+    assert "yard: 3 digests, 1 rule, 4 turns" in head and RULES[0] in shown.out
     view: Any = yard("active", "yard", "--json").json
     assert [record["id"] for record in view["summaries"]] == made["summaries"]
     summary = view["summaries"][0]

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = [
     "calm",
     "console",
+    "counted",
     "print_hit",
     "print_indented",
     "print_noun",
@@ -60,7 +61,7 @@ def when(at: datetime) -> str:
     return f"{at:%a} {at.day} {at:%b %Y %H:%M}"
 
 
-def _count(number: int, noun: str) -> str:
+def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
@@ -171,7 +172,7 @@ def show_thread(session: str, turns: Sequence[Turn]) -> None:
     if not turns:
         out.print(f"There is no session {calm(session)!r} here.")
         return
-    out.print(Text(f"{calm(session)}: {_count(len(turns), 'turn')}", style="bold"))
+    out.print(Text(f"{calm(session)}: {counted(len(turns), 'turn')}", style="bold"))
     for turn in turns:
         _print_turn(out, turn, full=True, with_session=False)
 
@@ -255,15 +256,15 @@ def show_ingest(answer: IngestAnswer) -> None:
         rest.append(f"{answer.heartbeats:,} heartbeats left out")
     if answer.skipped:
         rest.append(f"{answer.skipped:,} bad messages left out")
-    sessions = _count(answer.sessions, "session")
-    out.print(f"{_count(answer.added, 'turn')} added, {', '.join(rest)}; {sessions}, {answer.seconds:.1f} s")
+    sessions = counted(answer.sessions, "session")
+    out.print(f"{counted(answer.added, 'turn')} added, {', '.join(rest)}; {sessions}, {answer.seconds:.1f} s")
     if answer.degraded:
         out.print(Text(f"degraded: {calm(answer.degraded)}", style="bold red"))
 
 
 def show_rebuild(answer: RebuildAnswer) -> None:
     console().print(
-        f"rebuilt {calm(answer.namespace)}: {_count(answer.turns, 'turn')} and {_count(answer.records, 'record')} "
+        f"rebuilt {calm(answer.namespace)}: {counted(answer.turns, 'turn')} and {counted(answer.records, 'record')} "
         f"from the log, {answer.seconds:.1f} s"
     )
 
@@ -271,10 +272,10 @@ def show_rebuild(answer: RebuildAnswer) -> None:
 def show_status(status: Status, problems: Sequence[str] | None) -> None:
     rows = {
         "namespace": calm(status.namespace),
-        "turns": f"{status.turns:,} in {_count(status.sessions, 'session')}",
+        "turns": f"{status.turns:,} in {counted(status.sessions, 'session')}",
         "records": f"{status.records:,}"
-        + (f", of them {_count(status.summaries, 'digest')}" if status.summaries else "")
-        + (f", {_count(status.guidance, 'rule')} kept word for word" if status.guidance else ""),
+        + (f", of them {counted(status.summaries, 'digest')}" if status.summaries else "")
+        + (f", {counted(status.guidance, 'rule')} kept word for word" if status.guidance else ""),
         "forgotten": f"{status.hidden:,}",
         "embedder": status.embedder + (f", {status.behind:,} to go" if status.behind else ""),
         "store": f"{calm(status.store)} ({status.engine}, schema {status.schema}, {status.size_bytes / 1e6:.1f} MB)",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from holdfast.cli.show import calm, console
+from holdfast.cli.show import calm, console, counted
 from holdfast.upkeep.reports import Erased, Proof
 
 __all__ = ["show_erased"]
@@ -13,8 +13,8 @@ __all__ = ["show_erased"]
 def show_erased(made: Erased) -> None:
     out = console()
     out.print(
-        f"erased {_count(made.turns, 'turn')}, {_count(made.records, 'record')}, {_count(made.acts, 'act')} and "
-        f"{_count(made.digests, 'digest')} ({made.remade} made anew), {made.seconds:.1f} s"
+        f"erased {counted(made.turns, 'turn')}, {counted(made.records, 'record')}, {counted(made.acts, 'act')} and "
+        f"{counted(made.digests, 'digest')} ({made.remade} made anew), {made.seconds:.1f} s"
     )
     if made.still_said:
         turns = ", ".join(made.still_said)
@@ -31,8 +31,8 @@ def show_erased(made: Erased) -> None:
 
 def _show_proof(out: Console, proof: Proof) -> None:
     out.print(
-        f"looked for {_count(proof.strings, 'string')}, {_count(proof.vectors, 'vector')} and "
-        f"{_count(proof.terms, 'term')} in {proof.bytes_read:,} bytes"
+        f"looked for {counted(proof.strings, 'string')}, {counted(proof.vectors, 'vector')} and "
+        f"{counted(proof.terms, 'term')} in {proof.bytes_read:,} bytes"
     )
     out.print(
         f"left out: {proof.not_distinctive:,} that what remains or the program has too, {proof.too_short:,} too short"
@@ -42,7 +42,3 @@ def _show_proof(out: Console, proof: Proof) -> None:
     for copy in proof.copies:
         out.print(f"  {calm(copy.path)} (a copy, not touched): {copy.found:,} found")
     out.print("found: nothing" if not proof.found else f"found: {proof.found:,}; see the files above")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast.answers import ImportAnswer
-from holdfast.cli.show import calm, console
+from holdfast.cli.show import calm, console, counted
 from holdfast.upkeep.reports import BackedUp, Exported, Restored
 
 __all__ = ["show_backed_up", "show_exported", "show_imported", "show_restored"]
@@ -13,7 +13,7 @@ def show_exported(made: Exported, to_stderr: bool = False) -> None:
     out = console()
     out.stderr = to_stderr
     out.print(
-        f"exported {calm(made.namespace)}: {_count(made.turns, 'turn')} and {_count(made.acts, 'act')}, "
+        f"exported {calm(made.namespace)}: {counted(made.turns, 'turn')} and {counted(made.acts, 'act')}, "
         f"{_size(made.size_bytes)}, {made.seconds:.1f} s"
     )
 
@@ -22,13 +22,13 @@ def show_imported(made: ImportAnswer) -> None:
     out = console()
     origin = "" if made.exported_from == made.namespace else f" from {calm(made.exported_from)}"
     out.print(
-        f"imported{origin} into {calm(made.namespace)}: {_count(made.turns, 'turn')} and {_count(made.acts, 'act')}, "
+        f"imported{origin} into {calm(made.namespace)}: {counted(made.turns, 'turn')} and {counted(made.acts, 'act')}, "
         f"{made.known:,} known before, {made.seconds:.1f} s"
     )
     if made.left_out:
-        out.print(f"left out {_count(made.left_out, 'act')} that mean nothing in a log that held something before")
+        out.print(f"left out {counted(made.left_out, 'act')} that mean nothing in a log that held something before")
     if made.erased:
-        out.print(f"{_count(made.erased, 'line')} of what was erased here did not come back")
+        out.print(f"{counted(made.erased, 'line')} of what was erased here did not come back")
     if made.degraded:
         out.print(f"kept, but not yet found by meaning: {calm(made.degraded)}")
 
@@ -45,12 +45,8 @@ def show_restored(made: Restored) -> None:
 
 
 def _held(made: BackedUp | Restored) -> str:
-    return f"{_count(made.turns, 'turn')} of {_count(made.namespaces, 'namespace')}, {_size(made.size_bytes)}"
+    return f"{counted(made.turns, 'turn')} of {counted(made.namespaces, 'namespace')}, {_size(made.size_bytes)}"
 
 
 def _size(size: int) -> str:
     return f"{size / 1_000_000:,.1f} MB"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
