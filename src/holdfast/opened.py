@@ -8,10 +8,12 @@ import weakref
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from holdfast.derive.compacting import Compacting
+from holdfast.derive.later import LaterAdmission
 from holdfast.derive.worker import Worker
 from holdfast.errors import InputError, NotFound
 from holdfast.log.names import check_name, resolve_namespace
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from holdfast.compact.run import Compactor
     from holdfast.derive.admission import Admission
 
-__all__ = ["Opened", "Progress", "guarded"]
+__all__ = ["Opened", "Progress", "guarded", "redacted"]
 
 Progress = Callable[[int, int], None]
 """Called with (done, total) while long work goes on."""
@@ -64,9 +66,17 @@ class Opened:
         self._embedder = guarded(embedder, self._settings)
         self._store = open_store(default_location() if location is None else location, self._settings.store)
         self._cache = BlockCache(self._settings.store.cache_mb * 1_000_000)
-        self._worker = Worker(self._store, self.namespace, self._embedder, self._settings.index, self._open_admission())
+        try:
+            admission = self._admission()
+        except BaseException:  # a chat model that was named wrongly, for example
+            self._store.close()
+            raise
+        self._worker = Worker(self._store, self.namespace, self._embedder, self._settings.index, admission)
         self._compacting = Compacting(
-            self._open_compactor, self.namespace, self._settings.compact.automatic, self._worker.wake
+            partial(_open_compactor, self._store, self.namespace, self._embedder, self._settings, clock),
+            self.namespace,
+            self._settings.compact.automatic,
+            self._worker.wake,
         )
         self._retrievals = Retrievals(self._store, self.namespace, self._settings.janitor, clock)
         # A process that ends without close() must not die with the worker inside SQLite.
@@ -77,22 +87,15 @@ class Opened:
         if self._worker.behind():  # what a crash left undone goes on by itself
             self._worker.wake()
 
-    def _open_admission(self) -> Admission | None:
+    def _admission(self) -> Admission | LaterAdmission | None:
         """Records come of embedded turns only: without an embedder there is nothing to compare them with."""
         if self._embedder is None or not self._settings.admit.enabled:
             return None
-        from holdfast.admit.extract import DeterministicExtractor
-        from holdfast.derive.admission import Admission  # its rooms take 100 ms to load: only who uses them pays
-        from holdfast.derive.proposals import open_asking
-
-        extractor = DeterministicExtractor(self._settings.admit)
-        asking = open_asking(self._store, self.namespace, self._settings, self._clock)
-        return Admission(self._store, self.namespace, self._embedder, extractor, self._settings, self._cache, asking)
-
-    def _open_compactor(self) -> Compactor:
-        from holdfast.compact.run import open_compactor
-
-        return open_compactor(self._store, self.namespace, self._embedder, self._settings, self._clock)
+        opening = partial(
+            _open_admission, self._store, self.namespace, self._embedder, self._settings, self._cache, self._clock
+        )
+        # A chat model that is named wrongly must be heard of at once.
+        return LaterAdmission(opening) if self._settings.chat.model == "none" else opening()
 
     def flush(self, timeout: float | None = None, progress: Progress | None = None) -> None:
         """Wait until derived work has caught up with the log, and what was found is counted."""
@@ -135,12 +138,7 @@ class Opened:
     # --- what verbs are given, checked
 
     def _redacted(self, turn: NewTurn) -> NewTurn:
-        """With log.redact_secrets not even the log keeps the value of a secret (ADMIT-7)."""
-        if not self._settings.log.redact_secrets:
-            return turn
-        from holdfast.admit.secrets import mask
-
-        return replace(turn, text=mask(turn.text).text)
+        return redacted(turn, self._settings)
 
     def _session(self, session: str) -> str:
         return check_name("session", session, self._settings.log)
@@ -163,6 +161,29 @@ class Opened:
         return limit
 
 
+# Not methods: who works in the background keeps them, and must not keep the memory alive that is to stop it.
+
+
+def _open_admission(
+    store: Store, namespace: str, embedder: Embedder, settings: Settings, cache: BlockCache, clock: Clock
+) -> Admission:
+    from holdfast.admit.extract import DeterministicExtractor
+    from holdfast.derive.admission import Admission
+    from holdfast.derive.proposals import open_asking
+
+    extractor = DeterministicExtractor(settings.admit)
+    asking = open_asking(store, namespace, settings, clock)
+    return Admission(store, namespace, embedder, extractor, settings, cache, asking)
+
+
+def _open_compactor(
+    store: Store, namespace: str, embedder: Embedder | None, settings: Settings, clock: Clock
+) -> Compactor:
+    from holdfast.compact.run import open_compactor
+
+    return open_compactor(store, namespace, embedder, settings, clock)
+
+
 def _close(
     worker: Worker, compacting: Compacting, retrievals: Retrievals, store: Store, embedder: GuardedEmbedder | None
 ) -> None:
@@ -172,6 +193,15 @@ def _close(
     store.close()
     if embedder is not None:
         embedder.close()
+
+
+def redacted(turn: NewTurn, settings: Settings) -> NewTurn:
+    """With log.redact_secrets not even the log keeps the value of a secret (ADMIT-7)."""
+    if not settings.log.redact_secrets:
+        return turn
+    from holdfast.admit.secrets import mask
+
+    return replace(turn, text=mask(turn.text).text)
 
 
 def guarded(given: Embedder | str | None, settings: Settings) -> GuardedEmbedder | None:

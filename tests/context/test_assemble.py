@@ -305,11 +305,19 @@ def test_another_namespace_is_not_in_the_context_and_has_another_mark(open_memor
     assert made.text.split()[1] != ana.context([user("where is the spare key?")], "now").text.split()[1]
 
 
+class Torn(dict[str, object]):
+    """A mapping of the host's own that cannot be read."""
+
+    def get(self, key: str, default: object = None) -> object:
+        raise RuntimeError(f"{key} is not loaded")
+
+
 @pytest.mark.requirement("SAFE-4")
 @pytest.mark.parametrize("given", [
     {"messages": ["no mapping"]}, {"messages": [user("x")], "budget": 0}, {"messages": [user("x")], "budget": True},
     {"messages": [user("x")], "memory_budget": -1}, {"messages": [user("x")], "rules": ["missing.md"]},
-    {"messages": [user("x")], "session": ""},
+    {"messages": [user("x")], "session": ""}, {"messages": [user("x")], "rules": None},
+    {"messages": [user("x")], "rules": [3]}, {"messages": [Torn()]},
 ])  # fmt: skip
 def test_a_mistake_of_the_caller_is_an_error_that_says_so(calm: Memory, given: dict[str, object]) -> None:
     with pytest.raises((InputError, BadMessage)):

@@ -44,6 +44,8 @@ def test_writes_are_timed(figures: dict[str, Any], name: str) -> None:
     [
         "search_ms",
         "search_with_embedding_ms",
+        "context_ms",
+        "context_with_rules_ms",
         "vector_ms",
         "read_floor_ms",
         "lexical_ms",

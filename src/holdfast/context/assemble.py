@@ -26,7 +26,7 @@ from holdfast.context.ruled import Ruled, RulesInFrame
 from holdfast.context.tiers import elevated, recalled, tail
 from holdfast.context.told import considered, tier_uses
 from holdfast.errors import HoldfastError, InputError
-from holdfast.model import Hits, Kind, Stage
+from holdfast.model import Hits, Stage, Turn
 from holdfast.models.breaker import Breaker
 from holdfast.models.embedder import Embedder
 from holdfast.models.tokens import TokenCounter, open_counter
@@ -126,13 +126,17 @@ class Assembler:
             )
             tiers[Tier.ELEVATED] = elevated(near, view, conversation, self._embedder, self._settings)
             steps.add("guidance", len(near))
-            hits = self._search(query, request, view, views, hurried)
-            turns = view.turns_named([hit.id for hit in hits if hit.kind is Kind.TURN])
-        tiers[Tier.RECALLED] = recalled(hits, turns, conversation)
+            turns: dict[str, Turn] = {}
+            hits = self._search(query, request, view, views, hurried, turns)
+        own = {turn.id: turn for turn in turns.values() if turn.namespace == self._namespace}
+        tiers[Tier.RECALLED] = recalled(hits, own, conversation)
         steps.add("recalled", len(hits), hits.receipt.reason)
         words = frozenset(query_terms(query, self._settings.recall.question_terms))
         packing = Packing(words, self._settings.context, self._settings.index)
-        made = allot(tiers, ruled.hard, ruled.hard_tokens, request.budget, pieces, packing, self._settings.context)
+        made = allot(
+            tiers, ruled.hard, ruled.hard_tokens, request.budget, pieces, packing, self._settings.context,
+            ruled.known,
+        )  # fmt: skip
         text, tokens = self._render(frame, made, ruled, request.budget)
         steps.add("packed", sum(map(len, made.tiers.values())), f"{tokens} of {request.budget} tokens")
         degraded = "; ".join(filter(None, (made.over, _shortened(made), hits.receipt.degraded, *nodes.notices))) or None
@@ -165,13 +169,19 @@ class Assembler:
         return Hurried(self._embedder, self._asking, self._asking_breaker, self._settings.context.embedder_s)
 
     def _search(
-        self, query: str, request: Request, view: Snapshot, views: ExitStack, embedder: Embedder | None
+        self,
+        query: str,
+        request: Request,
+        view: Snapshot,
+        views: ExitStack,
+        embedder: Embedder | None,
+        turns: dict[str, Turn],
     ) -> Hits:
         named = [(self._namespace, view)]
         if self._namespace != GLOBAL:
             named.append((GLOBAL, views.enter_context(self._store.snapshot(GLOBAL))))
         most = min(max(request.budget // _TOKENS_A_CANDIDATE, _FEWEST), self._settings.context.candidates)
-        return search(named, Query(query, limit=most), embedder, self._cache, self._settings, request.now)
+        return search(named, Query(query, limit=most), embedder, self._cache, self._settings, request.now, turns)
 
     def _render(self, frame: Frame, made: Allotment, ruled: RulesInFrame, budget: int) -> tuple[str, int]:
         """The block and its tokens. A counter for which lines do not add up is obeyed too: recall gives way."""

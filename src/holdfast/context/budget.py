@@ -7,17 +7,18 @@ rendered, the frame's own lines too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from holdfast.context.conversation import plain
 from holdfast.context.frame import Frame, Tier
 from holdfast.context.render import Item, render_item, render_notice
+from holdfast.context.result import Considered
 from holdfast.context.tiers import Candidate
 from holdfast.models.tokens import TokenCounter
 from holdfast.settings import ContextSettings
 
-__all__ = ["Allotment", "Choose", "Pieces", "Verdict", "allot"]
+__all__ = ["Allotment", "Choose", "KnownRules", "Pieces", "Verdict", "allot", "known_rules"]
 
 
 class Pieces:
@@ -83,6 +84,36 @@ class Verdict:
     candidate: Candidate
     included: bool
     reason: str
+    told: Considered | None = None
+    """Its line of the receipt, where that was made before."""
+
+
+@dataclass(frozen=True)
+class KnownRules:
+    """What is worked out when rules change, not with every turn: there may be thousands."""
+
+    hard_texts: Mapping[str, str]
+    """What the rules say, and which of them says it."""
+    soft_texts: Sequence[str]
+    """What each guideline says, as it is compared."""
+    behind: Sequence[Verdict]
+    """Of each guideline, what is decided if the prefix ends before it and nothing else says it."""
+
+
+def known_rules(hard: Iterable[Item], soft: Sequence[Candidate]) -> KnownRules:
+    texts: dict[str, str] = {}
+    for item in hard:
+        texts.setdefault(plain(item.text), item.id)
+    soft_texts = [plain(one.item.text) for one in soft]
+    reasons = [
+        one.reason if one.out else f"said by {texts[text]}" if text in texts else _BEHIND
+        for one, text in zip(soft, soft_texts, strict=True)
+    ]
+    behind = [Verdict(Tier.SOFT, one, False, reason) for one, reason in zip(soft, reasons, strict=True)]
+    return KnownRules(texts, soft_texts, behind)
+
+
+_BEHIND = "behind the first guideline that did not fit"
 
 
 @dataclass
@@ -103,7 +134,7 @@ class Allotment:
             if items and (tier is not Tier.TAIL or items[0] in extended):
                 gone = items.pop(0 if tier is Tier.TAIL else -1)
                 self.verdicts = [
-                    replace(one, included=False, reason="no room: the whole counts for more than its lines")
+                    replace(one, included=False, reason="no room: the whole counts for more than its lines", told=None)
                     if one.tier is tier and one.candidate.item.id == gone.id
                     else one
                     for one in self.verdicts
@@ -120,12 +151,13 @@ def allot(
     pieces: Pieces,
     choose: Choose,
     settings: ContextSettings,
+    known: KnownRules | None = None,
 ) -> Allotment:
-    """`hard` with its tokens stands in any case: rules are counted once, not with every turn."""
+    """`hard` with its tokens stands in any case. `known` is of these rules, where it was worked out before."""
+    soft = candidates.get(Tier.SOFT, ())
+    known = known or known_rules(hard, soft)
     made = Allotment(limits={Tier.HARD: None})
-    told = _Told()
-    for item in hard:
-        told.add_text(item)
+    told = _Told(known.hard_texts)
     base = [one for one in candidates.get(Tier.TAIL, ()) if one.base]
     made.tiers[Tier.HARD] = list(hard)
     made.tiers[Tier.TAIL] = _take_all(Tier.TAIL, base, told, made)
@@ -142,7 +174,7 @@ def allot(
     left -= _take_nearest(candidates.get(Tier.ELEVATED, ()), limit, pieces, told, made)
     limit = min(int(settings.soft_share * budget), left)
     made.limits[Tier.SOFT] = max(limit, 0)
-    left -= _take_prefix(candidates.get(Tier.SOFT, ()), limit, pieces, told, made)
+    left -= _take_prefix(soft, limit, pieces, told, made, known)
     before = [one for one in candidates.get(Tier.TAIL, ()) if not one.base]
     left -= _extend_tail(before, left, pieces, told, made, settings)
     made.limits[Tier.TAIL] = None
@@ -154,24 +186,27 @@ def allot(
 class _Told:
     """What is in already, by turns and by words: nothing is said twice (CTX-5)."""
 
-    def __init__(self) -> None:
+    def __init__(self, rules: Mapping[str, str]) -> None:
+        self._rules = rules
         self._turns: dict[str, str] = {}
         self._texts: dict[str, str] = {}
 
     def add(self, one: Candidate) -> None:
-        self.add_text(one.item)
+        self._texts.setdefault(plain(one.item.text), one.item.id)
         for turn_id in one.turn_ids if one.whole else ():  # a part of a turn does not stand for the rest of it
             self._turns.setdefault(turn_id, one.item.id)
-
-    def add_text(self, item: Item) -> None:
-        self._texts.setdefault(plain(item.text), item.id)
 
     def by(self, candidate: Candidate) -> str | None:
         """The item that says it already."""
         holders = {self._turns.get(turn_id) for turn_id in candidate.turn_ids}
         if holders and None not in holders:
             return next(iter(holders))
-        return self._texts.get(plain(candidate.item.text))
+        text = plain(candidate.item.text)
+        return self._rules.get(text) or self.by_text(text)
+
+    def by_text(self, text: str) -> str | None:
+        """The item, rules aside, that says this."""
+        return self._texts.get(text)
 
 
 def _take_all(tier: Tier, candidates: Sequence[Candidate], told: _Told, made: Allotment) -> list[Item]:
@@ -206,17 +241,20 @@ def _take_nearest(candidates: Sequence[Candidate], limit: int, pieces: Pieces, t
     return spent
 
 
-def _take_prefix(candidates: Sequence[Candidate], limit: int, pieces: Pieces, told: _Told, made: Allotment) -> int:
+def _take_prefix(
+    candidates: Sequence[Candidate], limit: int, pieces: Pieces, told: _Told, made: Allotment, rules: KnownRules
+) -> int:
     """The longest prefix in source order: the first that does not fit ends it, however short the next one is."""
     taken: list[Item] = []
     spent, ended = 0, False
-    for one in candidates:
+    for number, one in enumerate(candidates):
+        if ended:
+            made.verdicts += _behind(rules, number, told)
+            break
         known = told.by(one)
         included = False
         if one.out or known is not None:
             reason = one.reason if one.out else f"said by {known}"
-        elif ended:
-            reason = "behind the first guideline that did not fit"
         else:
             day = pieces.day_tokens(one.item, taken[-1] if taken else None)
             tokens = spent + day + pieces.body(one.item) + (0 if taken else pieces.heading(Tier.SOFT))
@@ -234,6 +272,16 @@ def _take_prefix(candidates: Sequence[Candidate], limit: int, pieces: Pieces, to
         made.verdicts.append(Verdict(Tier.SOFT, one, included, reason))
     made.tiers[Tier.SOFT] = taken
     return spent
+
+
+def _behind(rules: KnownRules, number: int, told: _Told) -> list[Verdict]:
+    """The verdicts on guidelines from this one on, after the prefix has ended."""
+    return [
+        verdict
+        if verdict.reason != _BEHIND or (sayer := told.by_text(text)) is None
+        else replace(verdict, reason=f"said by {sayer}", told=None)
+        for verdict, text in zip(rules.behind[number:], rules.soft_texts[number:], strict=True)
+    ]
 
 
 def _extend_tail(

@@ -42,7 +42,7 @@ class Conversation:
                     f"message {number} must be a mapping with role and content, not {type(message).__name__}"
                 )
         self._messages = messages
-        self._said = [(str(message.get("role", "")).lower(), _text(message.get("content"))) for message in messages]
+        self._said = [_said(number, message) for number, message in enumerate(messages)]
 
     def with_frame(self, text: str) -> list[Message]:
         """The same messages with the frame behind the leading system messages.
@@ -81,6 +81,13 @@ class Conversation:
         if len(users) > 1 and len(query_terms(asked, enough)) < enough:
             asked = f"{asked}\n{_speakable(users[-2])[:_BEFORE_CHARS]}"
         return asked
+
+
+def _said(number: int, message: Message) -> tuple[str, str]:
+    try:
+        return str(message.get("role", "")).lower(), _text(message.get("content"))
+    except Exception as error:  # a mapping of the host's own, with its own mistakes
+        raise BadMessage(f"message {number} cannot be read ({type(error).__name__}: {error})") from error
 
 
 def _shown(texts: Sequence[str]) -> tuple[frozenset[str], str]:

@@ -37,6 +37,10 @@ _OWN = re.compile(r"&(?=lt;|amp;|#x[0-9A-Fa-f]{1,6};)")
 """What decode would read as ours."""
 
 
+_SIGN = re.compile(r"[&<\[#:`~]")
+"""What every pattern begins with, in a text without look-alikes."""
+
+
 class _Spoken:
     """The patterns that know words. With `marked` a letter may carry marks, as in s\u0332ystem: these take
     100 ms to compile, the others 5, and few texts need them.
@@ -69,13 +73,23 @@ _FIELD_SIGNS = frozenset("\n\t,[]")
 
 def encode(text: str, mark: str = "") -> str:
     """`text` so that it can stand behind a frame's quotation sign; lines stay lines. `mark` is the frame's own id."""
-    return _shown(text, _places(text, mark))
+    return text if _is_plain(text, mark) else _shown(text, _places(text, mark))
+
+
+def _is_plain(text: str, mark: str) -> bool:
+    """Whether there is nothing to look for: no character but plain ones, and none that a pattern begins with."""
+    return (
+        text.isascii()
+        and text.replace("\n", "").replace("\t", "").isprintable()
+        and _SIGN.search(text) is None
+        and not (mark and mark.lower() in text.lower())
+    )
 
 
 @lru_cache(maxsize=4096)  # origins, kinds and speakers come again with every item
 def encode_field(text: str, mark: str = "") -> str:
     """`text` as one field of a heading: on one line, and without the signs that separate fields."""
-    places = _places(text, mark)
+    places = set() if _is_plain(text, mark) else _places(text, mark)
     places.update(i for i, character in enumerate(text) if character in _FIELD_SIGNS)
     return _shown(text, places)
 

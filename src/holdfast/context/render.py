@@ -58,8 +58,10 @@ def render_item(frame: Frame, item: Item, after: Item | None = None) -> str:
     """One item as it stands behind `after` in its tier (None: first): its day and session where they change, the line
     that names it, and its text behind bars.
     """
-    day = _day(frame, item)
-    dated = "" if day == (_day(frame, after) if after else f"[{UNDATED}]\n") else day
+    dated = ""
+    if after is not item:
+        day = _day(frame, item)
+        dated = "" if day == (_day(frame, after) if after else f"[{UNDATED}]\n") else day
     quoted = encode(item.text, frame.mark).replace("\n", "\n" + BAR)
     return f"{dated}[{_source(frame, item)}]\n{BAR}{quoted}\n"
 

@@ -6,17 +6,17 @@ Rules are escaped, counted and explained when they change, not with every turn: 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from holdfast.context.authored import Node
-from holdfast.context.budget import Pieces
+from holdfast.context.budget import KnownRules, Pieces, Verdict, known_rules
 from holdfast.context.frame import Frame, Tier
 from holdfast.context.render import Item, render
 from holdfast.context.result import Considered
 from holdfast.context.tiers import Candidate, hard_and_soft
 from holdfast.models.tokens import TokenCounter
 
-__all__ = ["Ruled", "RulesInFrame", "beginning"]
+__all__ = ["Ruled", "RulesInFrame", "receipt_line"]
 
 _MOST_KEPT = 64  # sessions whose rules are kept ready
 _SHOWN_CHARS = 160
@@ -29,6 +29,7 @@ class RulesInFrame:
     prefix: str
     """The frame's words and the rules: the bytes that every block of the session begins with."""
     hard_tokens: int
+    known: KnownRules
     bodies: Mapping[Item, int]
     """Tokens of the guidelines."""
     considered: Sequence[Considered]
@@ -63,7 +64,27 @@ class Ruled:
             for one in hard
         ]  # fmt: skip
         bodies = {one.item: pieces.body(one.item) for one in soft}
-        return RulesInFrame(items, soft, prefix, tokens, bodies, considered)
+        known = known_rules(items, soft)
+        behind = [replace(one, told=receipt_line(one, bodies[one.candidate.item])) for one in known.behind]
+        return RulesInFrame(items, soft, prefix, tokens, replace(known, behind=behind), bodies, considered)
+
+
+def receipt_line(verdict: Verdict, tokens: int) -> Considered:
+    item, candidate = verdict.candidate.item, verdict.candidate
+    return Considered(
+        id=item.id,
+        tier=verdict.tier.value,
+        kind=item.kind,
+        origin=item.origin,
+        text=beginning(item),
+        tokens=tokens,
+        included=verdict.included,
+        reason=verdict.reason,
+        at=item.at,
+        score=candidate.score,
+        similarity=round(candidate.similarity, 4),
+        turn_ids=candidate.turn_ids,
+    )
 
 
 def beginning(item: Item) -> str:

@@ -10,10 +10,11 @@ from collections.abc import Iterator
 
 from holdfast.context.frame import Frame, Tier
 from holdfast.context.render import Item, render
+from holdfast.context.tiers import is_own_word, is_protected, why_gone
 from holdfast.insight import StandingSection
 from holdfast.model import Kind, Record
 from holdfast.models.tokens import TokenCounter
-from holdfast.store.protocol import COMPACTION, Snapshot
+from holdfast.store.protocol import Snapshot
 
 __all__ = ["standing_section"]
 
@@ -31,7 +32,9 @@ def standing_section(
     taken: list[Record] = []
     text, tokens = "", 0
     for record in _surest(view):
-        tier = Tier.ELEVATED if _protected(record) else Tier.RECALLED
+        tier = _tier(record, view)
+        if tier is None:
+            continue
         items = tiers.setdefault(tier, [])
         items.append(Item(record.id, record.text, record.provenance.value, record.kind.value, record.at))
         longer = render(frame, tiers)
@@ -48,8 +51,15 @@ def _surest(view: Snapshot) -> Iterator[Record]:
     for kind in _KINDS:
         found = view.recent_records(_NEWEST, kind, None, None, None)
         # A stable sort: of equally sure ones the newest come first, as they were read.
-        yield from sorted(found, key=lambda record: (not _protected(record), -record.confidence))
+        yield from sorted(found, key=lambda record: (not is_protected(record), -record.confidence))
 
 
-def _protected(record: Record) -> bool:
-    return record.kind is Kind.GUIDANCE and COMPACTION in record.metadata
+def _tier(record: Record, view: Snapshot) -> Tier | None:
+    """Where it may stand, by the checks that a context makes: guidance that holds no longer stands nowhere."""
+    if not is_protected(record):
+        return Tier.RECALLED
+    read = view.turns_named(record.turn_ids)
+    turns = [read[turn_id] for turn_id in record.turn_ids if turn_id in read]
+    if why_gone(turns, view):
+        return None
+    return Tier.ELEVATED if is_own_word(record, turns) else Tier.RECALLED

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from holdfast.context.authored import Node, NodeKind
 from holdfast.context.conversation import Conversation, plain
 from holdfast.context.render import Item
-from holdfast.model import Hit, Kind, Origin, Provenance, Turn
+from holdfast.model import Hit, Kind, Origin, Provenance, Record, Turn
 from holdfast.models.embedder import Embedder
 from holdfast.recall.guidance import Guidance
 from holdfast.settings import Settings
 from holdfast.store.protocol import COMPACTION, Snapshot, Space
 
-__all__ = ["Candidate", "elevated", "hard_and_soft", "recalled", "tail"]
+__all__ = ["Candidate", "elevated", "hard_and_soft", "is_own_word", "is_protected", "recalled", "tail", "why_gone"]
 
 _CUT = "\n[… {left:,} characters left out …]\n"
 _LOOKED_BACK = 16  # turns behind the tail's that are read: some may be forgotten or say nothing
@@ -124,23 +124,37 @@ def _why_not_elevated(
     settings: Settings,
 ) -> str:
     record = one.record
-    if record.kind is not Kind.GUIDANCE or COMPACTION not in record.metadata:
+    if not is_protected(record):
         return "no compaction protected it"
     if one.similarity is None:
         if one.shared < settings.recall.floor_share:
             return f"meaning is silent, and it holds {one.shared:.0%} of the question's words"
     elif one.similarity <= related:
         return f"similarity {one.similarity:.2f} is not above {related:g}"
-    # Compaction protects the user's own channel alone; looked at again, for an import may have been written by anyone.
-    if record.provenance is not Provenance.USER_STATED or any(turn.origin is not Origin.USER for turn in turns):
+    if not is_own_word(record, turns):
         return "it is not the user's own word"
-    if not turns or any(view.is_hidden(turn.id) for turn in turns):
-        return "its turn was forgotten"
-    if _is_replaced(turns, view):
-        return "a later statement took its place"
+    if gone := why_gone(turns, view):
+        return gone
     if conversation.shows(record.text, by_user=True):
         return "visible in the messages"
     return ""
+
+
+def is_protected(record: Record) -> bool:
+    """Whether a compaction set it aside word for word."""
+    return record.kind is Kind.GUIDANCE and COMPACTION in record.metadata
+
+
+def is_own_word(record: Record, turns: Sequence[Turn]) -> bool:
+    """Compaction protects the user's own channel alone. Looked at again: an import may have been written by anyone."""
+    return record.provenance is Provenance.USER_STATED and all(turn.origin is Origin.USER for turn in turns)
+
+
+def why_gone(turns: Sequence[Turn], view: Snapshot) -> str:
+    """Why guidance that these turns gave holds no longer; empty while it does."""
+    if not turns or any(view.is_hidden(turn.id) for turn in turns):
+        return "its turn was forgotten"
+    return "a later statement took its place" if _is_replaced(turns, view) else ""
 
 
 def _is_replaced(turns: Sequence[Turn], view: Snapshot) -> bool:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from holdfast.context.budget import Allotment, Pieces
 from holdfast.context.frame import Tier
 from holdfast.context.result import Considered, TierUse
-from holdfast.context.ruled import RulesInFrame, beginning
+from holdfast.context.ruled import RulesInFrame, receipt_line
 
 __all__ = ["considered", "tier_uses"]
 
@@ -17,28 +18,18 @@ _LONG_CHARS = 4000  # a candidate that is left out and longer than this is not e
 def considered(made: Allotment, pieces: Pieces) -> Iterator[Considered]:
     """Every candidate but the rules, which are told once for all turns."""
     for verdict in made.verdicts:
+        if verdict.told is not None:
+            yield verdict.told
+            continue
         item = verdict.candidate.item
         counted = verdict.included or len(item.text) <= _LONG_CHARS
-        yield Considered(
-            id=item.id,
-            tier=verdict.tier.value,
-            kind=item.kind,
-            origin=item.origin,
-            text=beginning(item),
-            tokens=pieces.body(item) if counted else len(item.text) // 4,
-            included=verdict.included,
-            reason=verdict.reason,
-            at=item.at,
-            score=verdict.candidate.score,
-            similarity=round(verdict.candidate.similarity, 4),
-            turn_ids=verdict.candidate.turn_ids,
-        )
+        yield receipt_line(verdict, pieces.body(item) if counted else len(item.text) // 4)
 
 
 def tier_uses(made: Allotment, ruled: RulesInFrame, pieces: Pieces) -> tuple[TierUse, ...]:
     uses = [TierUse(Tier.HARD.value, len(ruled.considered), len(ruled.hard), ruled.hard_tokens, None)]
+    candidates = Counter(verdict.tier for verdict in made.verdicts)
     for tier in (Tier.TAIL, Tier.SOFT, Tier.ELEVATED, Tier.RECALLED):
         items = made.tiers.get(tier, [])
-        candidates = sum(verdict.tier is tier for verdict in made.verdicts)
-        uses.append(TierUse(tier.value, candidates, len(items), pieces.tier(tier, items), made.limits.get(tier)))
+        uses.append(TierUse(tier.value, candidates[tier], len(items), pieces.tier(tier, items), made.limits.get(tier)))
     return tuple(uses)

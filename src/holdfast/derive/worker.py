@@ -22,6 +22,7 @@ from holdfast.store.protocol import PASSAGES_STAGE, Space, Store
 
 if TYPE_CHECKING:
     from holdfast.derive.admission import Admission
+    from holdfast.derive.later import LaterAdmission
 
 __all__ = ["Progress", "Worker"]
 
@@ -44,7 +45,7 @@ class Worker:
         namespace: str,
         embedder: Embedder | None,
         settings: IndexSettings,
-        admission: Admission | None = None,
+        admission: Admission | LaterAdmission | None = None,
     ) -> None:
         self._store = store
         self._namespace = namespace

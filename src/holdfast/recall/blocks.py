@@ -56,11 +56,17 @@ class Segment:
     scales: NDArray[np.float32]
     codes: NDArray[np.int8]
 
+    @property
+    def first(self) -> int:
+        """The first of its documents; who asks knows that it has one."""
+        return int(self.nums.start) if isinstance(self.nums, slice) else int(self.nums[0])
+
     def rows(self, nums: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Which of these documents are in it, as places in `nums`, and the rows of their codes."""
         if isinstance(self.nums, slice):
-            there = np.flatnonzero((nums >= self.nums.start) & (nums < self.nums.stop))
-            return there, nums[there] - self.nums.start
+            rows = nums - self.nums.start
+            there = np.flatnonzero((rows >= 0) & (rows < len(self.scales)))
+            return there, rows[there]
         rows = np.minimum(np.searchsorted(self.nums, nums), len(self.nums) - 1)
         there = np.flatnonzero(self.nums[rows] == nums) if len(self.nums) else np.empty(0, np.int64)
         return there, rows[there]

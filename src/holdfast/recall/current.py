@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.admit.supersede import replaces
 from holdfast.model import Provenance, Record, Turn
 from holdfast.words import terms
 
@@ -94,6 +93,8 @@ def _replaced(older: Turn | Record, newer: Turn | Record, of: Provenance, by: Pr
         return False
     if older.at == newer.at and (isinstance(older, Record) or isinstance(newer, Record)):
         return False  # said at once: a record and the turn it came from, or two of one turn
+    from holdfast.admit.supersede import replaces  # its patterns take long to load: few first questions need them
+
     found = replaces(newer.text, older.text)
     return found is not None and found.sure
 

@@ -43,10 +43,10 @@ def above_floor(
     else:
         near = np.array([cosines.get(int(at), 0.0) for at in best], np.float32)
         held = evidence(shares, near, legs.embedder.profile.thresholds, legs.settings)
-        floor = floor_among(int(np.count_nonzero(answer.meaning.heard)), legs.settings)
-        own = np.where(answer.meaning.heard[best], held >= np.float32(floor), worded)
+        floor = floor_among(answer.meaning.heard.count, legs.settings)
+        own = np.where(answer.meaning.heard.mask[best], held >= np.float32(floor), worded)
     if fused is not None and own.any():  # then what stands out by its context may come too; without one it is chance
-        mean, spread = spread_of(fused, legs.shelves.columns.exists)
+        mean, spread = spread_of(fused, legs.shelves.columns.absent)
         own |= fused[best] >= mean + max(spread, 1e-6) * legs.settings.outstanding
     return own
 

@@ -57,11 +57,11 @@ def near_guidance(
     cosines: dict[int, float] = {}
     if asked.vector is not None and embedder is not None:
         mark = embedder.profile.fingerprint
-        products, heard = scan(view, namespace, Space.RECORD, pool.size, mark, asked.vector, cache)
-        known = nums[heard[nums]]
-        nearest = known[np.argsort(-products[known], kind="stable")]
+        products, heard = scan(view, namespace, Space.RECORD, pool.size, mark, asked.vector, cache, among=nums)
+        known = nums[heard]
+        nearest = known[np.argsort(-products[heard], kind="stable")]
         cosines = exact(view, Space.RECORD, mark, asked.vector, _worth_reading(nearest.tolist(), protected, limit))
-        nums = nums[~heard[nums]]
+        nums = nums[~heard]
     ranked = sorted(cosines, key=lambda num: (-cosines[num], -num))
     silent = _worth_reading(nums[::-1].tolist(), protected, limit - len(ranked))
     records = view.records([*ranked, *silent])

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from holdfast.model import Hit, Kind, Origin, Provenance, Record, Role, Turn
 from holdfast.recall.shelf import Shelves
 from holdfast.store.protocol import Space
-from holdfast.words import terms
 
-__all__ = ["Found", "provenance_of", "read_nouns", "turn_ids_of"]
-
-_SHOWN_CHARS = 20_000  # of a hit's text are read for the words it shares with the question
+__all__ = ["Found", "held_words", "provenance_of", "read_nouns", "turn_ids_of"]
 
 # A system turn in the log is a stored text like any other: it never poses as authored (INV-2).
 _PROVENANCE_OF_ROLE = {
@@ -30,6 +29,20 @@ def read_nouns(shelves: Shelves, positions: Sequence[int]) -> dict[int, Turn | R
     return found
 
 
+def held_words(shelves: Shelves, terms: Sequence[str], positions: Sequence[int]) -> dict[int, tuple[str, ...]]:
+    """Which of these terms each document holds: the index knows, so that no text is taken apart again."""
+    found: dict[int, list[str]] = {at: [] for at in positions}
+    for shelf, start, nums in zip(shelves.parts, shelves.starts, shelves.numbers(positions), strict=True):
+        if not nums:
+            continue
+        for term, (holders, _) in zip(terms, shelf.holders.of(terms), strict=True):
+            places = np.searchsorted(holders, nums)
+            for place, num in zip(places.tolist(), nums, strict=True):
+                if place < len(holders) and holders[place] == num:
+                    found[start + num].append(term)
+    return {at: tuple(held) for at, held in found.items()}
+
+
 def turn_ids_of(noun: Turn | Record) -> tuple[str, ...]:
     return noun.turn_ids if isinstance(noun, Record) else (noun.id,)
 
@@ -45,24 +58,27 @@ def provenance_of(noun: Turn | Record) -> Provenance:
 class Found:
     """The hits so far. A record and the turn it came from are one hit, the better of the two."""
 
-    def __init__(self, limit: int, asked: Sequence[str]) -> None:
+    def __init__(self, limit: int, read: dict[str, Turn] | None = None) -> None:
         self.hits: list[Hit] = []
         self._limit = limit
-        self._asked = asked
+        self._read = {} if read is None else read
         self._told: set[str] = set()
 
     @property
     def full(self) -> bool:
         return len(self.hits) >= self._limit
 
-    def add(self, noun: Turn | Record, scores: Mapping[str, float], outdated_by: str | None) -> None:
+    def add(
+        self, noun: Turn | Record, scores: Mapping[str, float], words: tuple[str, ...], outdated_by: str | None
+    ) -> None:
         turn_ids = turn_ids_of(noun)
         if self.full or (turn_ids and self._told.issuperset(turn_ids)):
             return
         self._told.update(turn_ids)
-        shared = set(terms(noun.text[:_SHOWN_CHARS])) if scores["lexical"] > 0 else set()
         record = noun if isinstance(noun, Record) else None
         turn = noun if isinstance(noun, Turn) else None
+        if turn is not None:
+            self._read[turn.id] = turn
         self.hits.append(
             Hit(
                 id=noun.id,
@@ -76,7 +92,7 @@ class Found:
                 provenance=provenance_of(noun),
                 confidence=record.confidence if record else 1.0,
                 role=turn.role if turn else None,
-                words=tuple(term for term in self._asked if term in shared),
+                words=words,
                 lexical=round(scores["lexical"], 6),
                 semantic=round(scores["semantic"], 6),
                 namespace=noun.namespace,

@@ -48,11 +48,11 @@ class Legs:
         question = read(text, self.speaker, self.embedder, self.settings)
         stage("question", len(question.terms), "meaning is silent" if question.vector is None else "")
         words = score_words(self.shelves, question.terms, self.settings)
-        stage("words", int(np.count_nonzero(words.scores)), " ".join(question.terms[:12]))
+        stage("words", int(np.count_nonzero(words.scores > 0)), " ".join(question.terms[:12]))
         meaning = None
         if question.vector is not None and self.embedder is not None:
             meaning = scan_shelves(self.shelves, self.embedder.profile.fingerprint, question.vector, self.cache)
-            stage("meaning", int(np.count_nonzero(meaning.heard)), "")
+            stage("meaning", meaning.heard.count, "")
         return Answer(question, words, meaning, answering(self.shelves, words, meaning, self.replies, self.settings))
 
     def cosines(self, question: Question, positions: Sequence[int]) -> dict[int, float]:

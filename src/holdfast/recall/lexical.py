@@ -64,10 +64,10 @@ class _Weights:
         """BM25: a term counts by how rare it is, less in a long text, and less each time it comes again."""
         k1, b = self.settings.k1, self.settings.b
         scores = np.zeros(pool.size, np.float32)
-        norms = pool.length * np.float32(k1 * b / self.average) + np.float32(k1 * (1.0 - b))
         for (nums, counts), rare in zip(found, self.rarity, strict=True):
             if len(nums):
-                scores[nums] += counts * np.float32(rare * (k1 + 1.0)) / (counts + norms[nums])
+                norms = pool.length[nums] * np.float32(k1 * b / self.average) + np.float32(k1 * (1.0 - b))
+                scores[nums] += counts * np.float32(rare * (k1 + 1.0)) / (counts + norms)
         return scores
 
 

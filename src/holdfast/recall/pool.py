@@ -53,6 +53,24 @@ class Cuts:
     owners: NDArray[np.int64]
 
 
+@dataclass(frozen=True)
+class Earlier:
+    """Which document comes so many before each in its session: mostly the one so many before it in the log."""
+
+    back: int
+    places: NDArray[np.int64]
+    """Documents of which that is not so …"""
+    sources: NDArray[np.int64]
+    """… and what comes before them instead; the size of the pool where there is nothing."""
+
+    def take(self, scores: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The score of the one before each; 0 where there is none."""
+        taken = np.zeros_like(scores)
+        taken[self.back :] = scores[: -self.back]
+        taken[self.places] = np.append(scores, np.float32(0))[self.sources]
+        return taken
+
+
 @dataclass(frozen=True, eq=False)
 class Pool:
     """The documents of one space by number; a number that nobody has is zeros with exists False.
@@ -91,10 +109,11 @@ class Pool:
         return sum(getattr(self, column).nbytes for column in _COLUMNS)
 
     @cached_property
-    def line(self) -> list[NDArray[np.int64]]:
-        """Of each document the one before it in its session and the one before that; `size` where there is none."""
+    def line(self) -> list[Earlier]:
+        """Of each document the one before it in its session, and the one before that."""
         first = np.where(self.before == np.arange(self.size), self.size, self.before)
-        return [first, np.append(first, self.size)[first]]
+        second = np.append(first, self.size)[first]
+        return [_earlier(1, first), _earlier(2, second)]
 
     @cached_property
     def cuts(self) -> Cuts:
@@ -103,6 +122,11 @@ class Pool:
         owners = self.index[there].astype(np.int64)
         starts = np.flatnonzero(np.append(True, owners[1:] != owners[:-1])) if len(there) else there
         return Cuts(there, starts, owners[starts])
+
+
+def _earlier(back: int, before: NDArray[np.int64]) -> Earlier:
+    places = np.flatnonzero(before != np.arange(len(before)) - back)
+    return Earlier(back, places, before[places])
 
 
 _COLUMNS = ("exists", "length", "session", "index", "sort", "marks", "prior", "at", "before")

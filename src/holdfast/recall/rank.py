@@ -21,10 +21,10 @@ from holdfast.recall.when import Window
 from holdfast.settings import RecallSettings
 from holdfast.store.protocol import Space
 
-__all__ = ["answering", "said_in", "spread_of", "standard", "trust", "wishes", "with_context"]
+__all__ = ["answering", "preference", "said_in", "spread_of", "standard", "wishes", "with_context"]
 
 Scores = NDArray[np.float32]
-Mask = NDArray[np.bool_]
+Positions = NDArray[np.int64]
 
 _SAMPLED = 16_384  # documents; the spread of so many is within a hundredth of that of all
 _NO_SPREAD = 1e-6  # scores that hardly differ say nothing about which document is meant
@@ -33,32 +33,34 @@ _HANDFUL = 8  # turns whose spread says something
 _DAY = 86_400_000_000  # microseconds
 
 
-def standard(scores: Scores, heard: Mask, among: int | None = None) -> Scores:
-    """How many standard deviations above the mean of what was heard; 0 where nothing was.
+def standard(scores: Scores, silent: Positions, among: int | None = None, weight: float = 1.0) -> Scores:
+    """How many standard deviations above the mean of what was heard, times a weight; 0 at `silent`, where nothing was.
 
     `among`: the mean and the spread are those of the first so many, the turns: records are all statements, and would
     raise the bar for every turn.
     """
-    mean, spread = spread_of(scores, heard, among)
+    mean, spread = spread_of(scores, silent, among)
     if spread < _NO_SPREAD:
         return np.zeros_like(scores)
     kept = scores - np.float32(mean)
-    kept *= np.float32(1.0 / spread)
-    kept *= heard
+    kept *= np.float32(weight / spread)
+    kept[silent] = 0
     return kept
 
 
-def spread_of(scores: Scores, heard: Mask, among: int | None = None) -> tuple[float, float]:
-    """The mean and the standard deviation of what was heard.
+def spread_of(scores: Scores, silent: Positions, among: int | None = None) -> tuple[float, float]:
+    """The mean and the standard deviation of all but those at `silent`, which are in order.
 
     In double precision: sums of floats round by how the columns lie in memory, and a rebuild must rank the same. Not by
     BLAS: it would share these few microseconds out among threads, and wait for them on a busy machine.
     """
     size = len(scores) if among is None else among
     step = max(1, size // _SAMPLED)  # of very many an even sample says it as well, and always the same one
-    known = heard[:among:step]
-    base = (scores[:among:step] * known).astype(np.float64)
-    count = max(int(np.count_nonzero(known)), 1)
+    base = scores[:size:step].astype(np.float64)
+    unheard = silent[: np.searchsorted(silent, size)]
+    unheard = unheard[unheard % step == 0] // step
+    base[unheard] = 0
+    count = max(len(base) - len(unheard), 1)
     mean = float(base.sum()) / count
     return mean, max(float(np.einsum("i,i->", base, base)) / count - mean * mean, 0.0) ** 0.5
 
@@ -71,29 +73,29 @@ def answering(
     Among a few documents standard scores say little (of two, one is always at +1), so there the share of the question
     that a document holds counts as such.
     """
-    exists = shelves.columns.exists
+    columns = shelves.columns
     among = _turns(shelves)
+    worded = standard(words.scores, columns.absent, among)
     if meaning is None:
-        return standard(words.scores, exists, among)
-    heard = meaning.heard
-    told = standard(meaning.told, heard, among)
-    worded = standard(words.scores, exists, among)
+        return worded
+    silent = meaning.heard.silent
+    told = standard(meaning.told, silent, among)
     score = worded * np.float32(settings.words)
     few = 1.0 - _crowd(shelves)
     if few > 0.0:
         score += words.scores * np.float32(2.0 * few / max(words.ceiling, _NO_SPREAD))
     score += told * np.float32(settings.told)
     if not replies:  # only the user's statements have a prior
-        score += standard(told * shelves.columns.prior, heard, among) * np.float32(settings.worth)
-    window = standard(meaning.window, heard, among)
-    records, turns = shelves.columns.told_by  # a record stands in the window of its turn; one of no turn stands alone
+        score += standard(told * columns.prior, silent, among, settings.worth)
+    window = standard(meaning.window, silent, among, settings.window)
+    records, turns = columns.told_by  # a record stands in the window of its turn; one of no turn stands alone
     window[records] = window[turns]
-    window[shelves.columns.alone] = told[shelves.columns.alone]
-    score += window * np.float32(settings.window)
+    window[columns.alone] = told[columns.alone] * np.float32(settings.window)
+    score += window
     # Where meaning is silent (another script, or not embedded yet) the words that are shared speak for it as well: else
     # an exact word would rank behind whatever lies nearest by accident (RECALL-9).
-    silent = np.flatnonzero(~heard & (words.scores > 0))
-    score[silent] += worded[silent] * np.float32(settings.told + settings.window)
+    shared = silent[words.scores[silent] > 0]
+    score[shared] += worded[shared] * np.float32(settings.told + settings.window)
     return score
 
 
@@ -103,18 +105,19 @@ def _turns(shelves: Shelves) -> int | None:
     return first.pool.size if first.space is Space.TURN and first.pool.count >= _HANDFUL else None
 
 
-def trust(shelves: Shelves, replies: bool, settings: RecallSettings) -> Scores:
-    """The preference for what the user said, or against it when the question asks for the assistant's words.
+def preference(shelves: Shelves, replies: bool, settings: RecallSettings) -> np.float32:
+    """How far what the user said is preferred, or kept back when the question asks for the assistant's words.
 
     An offset, for a standard score may be negative and a factor would raise it (RECALL-2). A direct hit among n
     documents stands about √n above the rest: in a small store a preference must stay below that.
     """
-    preference = settings.user_preference * _crowd(shelves) * (-1.0 if replies else 1.0)
-    return shelves.columns.own * np.float32(preference)
+    return np.float32(settings.user_preference * _crowd(shelves) * (-1.0 if replies else 1.0))
 
 
-def wishes(shelves: Shelves, wanted: Mark, windows: Sequence[Window], settings: RecallSettings) -> Scores:
+def wishes(shelves: Shelves, wanted: Mark, windows: Sequence[Window], settings: RecallSettings) -> Scores | None:
     """What else speaks for a document: it holds what the question asks for, or was said in the time it names."""
+    if not wanted and not windows:
+        return None
     offset = np.zeros(shelves.columns.size, np.float32)
     marks = shelves.columns.marks
     for mark, weight in (
@@ -154,17 +157,22 @@ def with_context(
     """A document's own score, and what the surroundings of its turn say for it: who said it, the question it answers,
     the session it is of.
     """
-    extra = np.zeros(len(scores), np.float32)
+    columns = shelves.columns
+    own = scores
+    if speaker is not None:
+        own = scores.copy()
+        own[speaker] += np.float32(settings.speaker_preference)
+    # Of what exists: lines of the log that are no turns, and digests that are left out, must not pull it down.
+    total = own.sum(dtype=np.float64) - own[columns.absent].sum(dtype=np.float64)
+    mean = np.float32(total / max(shelves.count, 1))
+    extra = _best_of_session(columns.sessions, own, mean)
+    extra *= np.float32(settings.session_share)
+    there, asked, lean = columns.answers
+    extra[there] += lean * np.float32(settings.answer_share) * (own[asked] - mean)
     if speaker is not None:
         extra[speaker] += np.float32(settings.speaker_preference)
-    own = scores + extra
-    # Of what exists: lines of the log that are no turns, and digests that are left out, must not pull it down.
-    mean = np.float32((own * shelves.columns.exists).sum(dtype=np.float64) / max(shelves.count, 1))
-    there, asked, lean = shelves.columns.answers
-    extra[there] += lean * np.float32(settings.answer_share) * (own[asked] - mean)
-    extra += _best_of_session(shelves.columns.sessions, own, mean) * np.float32(settings.session_share)
     raised: Scores = scores + extra
-    records, turns = shelves.columns.told_by
+    records, turns = columns.told_by
     raised[records] = scores[records] + extra[turns]
     return raised
 
@@ -172,10 +180,9 @@ def with_context(
 def _best_of_session(sessions: Sessions, own: Scores, mean: np.float32) -> Scores:
     """Of each document the best score of its session, the mean at least."""
     if not len(own):
-        return own
+        return own.copy()
     together = own if sessions.in_order else own[sessions.order]
     best = np.maximum(np.maximum.reduceat(together, sessions.starts), mean)
     if sessions.nowhere:
         best[0] = mean
-    spread: Scores = best[sessions.place]
-    return spread
+    return np.take(best, sessions.place)

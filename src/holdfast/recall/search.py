@@ -10,24 +10,23 @@ from datetime import datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.model import Hit, Hits, Kind, Receipt, Stage
+from holdfast.model import Hit, Hits, Kind, Receipt, Stage, Turn
 from holdfast.models.embedder import Embedder
-from holdfast.moments import to_micros
 from holdfast.recall.cache import BlockCache
 from holdfast.recall.current import current_first
 from holdfast.recall.echo import echo
+from holdfast.recall.filters import Query, barred
 from holdfast.recall.floor import above_floor
-from holdfast.recall.hits import Found, provenance_of, read_nouns
+from holdfast.recall.hits import Found, held_words, provenance_of, read_nouns
 from holdfast.recall.legs import Answer, Legs
 from holdfast.recall.marks import wanted_marks
 from holdfast.recall.question import asks_for_replies, identifiers, named_speaker, named_terms
-from holdfast.recall.rank import trust, wishes, with_context
+from holdfast.recall.rank import preference, wishes, with_context
 from holdfast.recall.recent import recent_turns
 from holdfast.recall.seed import seed_scores
-from holdfast.recall.shelf import Columns, Shelf, Shelves, read_shelf, side_by_side
+from holdfast.recall.shelf import Columns, Shelves, read_shelf, side_by_side
 from holdfast.recall.when import Asked, Recency, Window, read_question
 from holdfast.settings import Settings
-from holdfast.store.codes import kind_number
 from holdfast.store.protocol import Snapshot, Space
 
 __all__ = ["GLOBAL", "Query", "search"]
@@ -38,17 +37,6 @@ GLOBAL = "global"
 Scores = NDArray[np.float32]
 
 _MOST_ASKED = 4  # sides and parts of one question that are asked on their own
-
-
-@dataclass(frozen=True)
-class Query:
-    text: str
-    limit: int = 10
-    kind: Kind | None = None
-    session: str | None = None
-    since: datetime | None = None
-    until: datetime | None = None
-    as_of: datetime | None = None
 
 
 class _Stopwatch:
@@ -75,12 +63,13 @@ def search(
     cache: BlockCache,
     settings: Settings,
     now: datetime,
+    read: dict[str, Turn] | None = None,
 ) -> Hits:
-    """`views` are the namespace asked and, behind it, `global`."""
+    """`views` are the namespace asked and, behind it, `global`. `read` is given the turns of the hits, by id."""
     watch = _Stopwatch()
     asked = read_question(query.text[: settings.recall.question_chars], now)
     if asked.recency is Recency.ALONE and query.kind in (None, Kind.TURN):
-        return _lately(views[0][1], query, asked, watch)
+        return _lately(views[0][1], query, asked, watch, read)
     shelves = _read_shelves(views, query, cache, settings)
     speaker = named_speaker(shelves.parts[0], query.text, settings.recall)
     replies = asks_for_replies(query.text)
@@ -88,37 +77,42 @@ def search(
     watch.stage("shelves", shelves.count, "turns and records that may be found")
     answer = legs.ask(query.text, watch.stage)
     windows = _windows(legs, asked, now)
-    allowed = shelves.joined([_allowed(shelf, query) for shelf in shelves.parts])
-    note = ""
+    out = barred(shelves, query)
+    count = max(settings.recall.rescore, 4 * query.limit)
+    note, preferred = "", np.float32(0)
     if settings.recall.ranker == "seed":
-        raw = fused = seed_scores(shelves, answer.meaning, query.session is not None, now, settings.recall)
+        fused = seed_scores(shelves, answer.meaning, query.session is not None, now, settings.recall)
+        best = _candidates(fused, out, count)
     else:
         answering, note = _with_sides(legs, answer, asked)
-        trusted = trust(shelves, replies, settings.recall)
+        preferred = preference(shelves, replies, settings.recall)
+        own = answering + shelves.columns.own * preferred
         wanted = wishes(shelves, wanted_marks(query.text), windows, settings.recall)
+        if wanted is not None:
+            own += wanted
         for shelf, start in zip(shelves.parts, shelves.starts, strict=True):
             for nums, _ in shelf.holders.of(identifiers(answer.question.terms)):
-                wanted[start + nums] += np.float32(settings.recall.identifier_preference)
+                own[start + nums] += np.float32(settings.recall.identifier_preference)
         spoken = None if speaker is None else speaker.turns
-        own = answering + trusted + wanted
         fused = with_context(shelves, own, spoken, settings.recall)
+        best = _candidates(fused, out, count + settings.recall.echo_among)
         if answer.meaning is not None:
             if spoken is not None:
                 own[spoken] += np.float32(settings.recall.speaker_preference)
-            near = _candidates(fused, allowed, settings.recall.echo_among)
+            near = best[_top(fused[best], settings.recall.echo_among)]
             first = near[np.lexsort((-near, -own[near]))]  # by what they say, not by where they stand
             fused[near] += echo(shelves, answer.meaning, first, near, settings.recall)
-        raw = fused - trusted
+        best = best[_top(fused[best], count)]  # none of the others was raised
     watch.stage("weighed", len(windows), note or "times that the question names")
-    best = _candidates(fused, allowed, max(settings.recall.rescore, 4 * query.limit))
     cosines = legs.cosines(answer.question, best.tolist())
     best = best[above_floor(legs, answer, best, cosines, windows, fused)]
     watch.stage("floor", len(best), "candidates above the floor")
     order = _in_order(best, fused, shelves.columns)
-    found = Found(query.limit, answer.question.terms)
+    found = Found(query.limit, read)
     # Who asks about a time wants what held then; else what holds now comes before what it replaced.
     compared = 1 if windows or query.as_of is not None else settings.recall.compared
-    _read(found, shelves, order, query, compared, _Tables(fused, raw, answer.words.scores, cosines))
+    tables = _Tables(fused, shelves.columns.own, preferred, answer.words.scores, cosines)
+    _read(found, shelves, order, query, answer.question.terms, compared, tables)
     watch.stage("read", len(found.hits))
     return Hits(found.hits, watch.receipt(_reason(answer, found.hits), answer.question.degraded))
 
@@ -148,35 +142,6 @@ def _read_shelves(
     ]
     filled = [shelves[0], *(shelf for shelf in shelves[1:] if shelf.pool.count)]
     return side_by_side(filled, cache, settings.recall.answer_words)
-
-
-def _allowed(shelf: Shelf, query: Query) -> NDArray[np.bool_]:
-    """Which documents of a shelf the filters let through."""
-    view, pool = shelf.view, shelf.pool
-    allowed = pool.exists.copy()
-    hidden = view.hidden(pool.space)
-    if hidden:
-        allowed[hidden] = False
-    if query.kind is not None and pool.space is Space.RECORD:
-        allowed &= pool.sort == kind_number(query.kind)
-    if query.session is not None:
-        number = view.session_number(query.session)
-        if number is None or pool.space is Space.RECORD or shelf.common:
-            allowed[:] = False
-        else:
-            allowed &= pool.session == number
-    if query.since is not None:
-        allowed &= pool.at >= to_micros(query.since)
-    if query.until is not None:
-        allowed &= pool.at < to_micros(query.until)
-    if query.as_of is not None:
-        allowed &= pool.at <= to_micros(query.as_of)
-    if pool.space is Space.RECORD:
-        moment = None if query.as_of is None else to_micros(query.as_of)
-        for num, valid_to in view.retired():  # replaced: served only to who asks about a time before
-            if moment is None or valid_to <= moment:
-                allowed[num] = False
-    return allowed
 
 
 # --- what the question asks for besides its words
@@ -210,7 +175,7 @@ def _windows(legs: Legs, asked: Asked, now: datetime) -> list[Window]:
     return windows
 
 
-def _lately(view: Snapshot, query: Query, asked: Asked, watch: _Stopwatch) -> Hits:
+def _lately(view: Snapshot, query: Query, asked: Asked, watch: _Stopwatch, read: dict[str, Turn] | None = None) -> Hits:
     """A question for the recent as such has no topic to look for: the newest turns answer it (RECALL-7)."""
     since, until = query.since, query.until
     if asked.windows:
@@ -219,9 +184,9 @@ def _lately(view: Snapshot, query: Query, asked: Asked, watch: _Stopwatch) -> Hi
     if query.as_of is not None:
         until = query.as_of if until is None else min(until, query.as_of)
     turns = recent_turns(view, query.limit, since, until, query.session)
-    found = Found(query.limit, ())
+    found = Found(query.limit, read)
     for turn in turns:
-        found.add(turn, {"score": 0.0, "raw": 0.0, "lexical": 0.0, "semantic": 0.0}, None)
+        found.add(turn, {"score": 0.0, "raw": 0.0, "lexical": 0.0, "semantic": 0.0}, (), None)
     watch.stage("recent", len(turns), ", ".join(window.phrase for window in asked.windows))
     return Hits(found.hits, watch.receipt("asked for the recent as such: the newest turns, newest first", None))
 
@@ -229,10 +194,14 @@ def _lately(view: Snapshot, query: Query, asked: Asked, watch: _Stopwatch) -> Hi
 # --- from scores to hits
 
 
-def _candidates(fused: Scores, allowed: NDArray[np.bool_], count: int) -> NDArray[np.int64]:
-    """Positions worth a closer look, in no order."""
-    best = _top(np.where(allowed, fused, -np.inf), count)
-    kept: NDArray[np.int64] = best[allowed[best]]
+def _candidates(fused: Scores, out: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    """Positions worth a closer look, in no order; none of those that are out."""
+    scores = fused
+    if len(out):
+        scores = fused.copy()
+        scores[out] = -np.inf
+    best = _top(scores, count)
+    kept: NDArray[np.int64] = best[scores[best] > -np.inf]
     return kept
 
 
@@ -256,20 +225,29 @@ def _in_order(best: NDArray[np.int64], fused: Scores, columns: Columns) -> list[
 @dataclass(frozen=True)
 class _Tables:
     fused: Scores
-    raw: Scores
+    own: Scores
+    preferred: np.float32
     words: Scores
     cosines: dict[int, float]
 
     def at(self, position: int) -> dict[str, float]:
         return {
             "score": float(self.fused[position]),
-            "raw": float(self.raw[position]),
+            "raw": float(self.fused[position] - self.own[position] * self.preferred),
             "lexical": float(self.words[position]),
             "semantic": self.cosines.get(position, 0.0),
         }
 
 
-def _read(found: Found, shelves: Shelves, order: list[int], query: Query, compared: int, tables: _Tables) -> None:
+def _read(
+    found: Found,
+    shelves: Shelves,
+    order: list[int],
+    query: Query,
+    terms: Sequence[str],
+    compared: int,
+    tables: _Tables,
+) -> None:
     """Read the hits; the first few beside each other, so that none is served before what replaced it."""
     first = read_nouns(shelves, order[:compared])
     outdated: dict[int, int] = {}
@@ -288,9 +266,10 @@ def _read(found: Found, shelves: Shelves, order: list[int], query: Query, compar
         most = query.limit + query.limit // 2 + 1  # a record and its turn are one hit
         part, rest = rest[:most], rest[most:]
         nouns = {**first, **read_nouns(shelves, [at for at in part if at not in first])}
+        words = held_words(shelves, terms, part)
         for at in part:
             newer = first.get(outdated.get(at, -1))
-            found.add(nouns[at], tables.at(at), None if newer is None else newer.id)
+            found.add(nouns[at], tables.at(at), words[at], None if newer is None else newer.id)
 
 
 def _links(shelves: Shelves, order: Sequence[int]) -> list[tuple[int, int]]:

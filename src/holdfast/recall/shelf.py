@@ -87,6 +87,11 @@ class Columns:
         return self._column("exists")
 
     @cached_property
+    def absent(self) -> NDArray[np.int64]:
+        """Positions where there is nothing: lines of the log that are no turns, digests that are left out."""
+        return np.flatnonzero(~self.exists)
+
+    @cached_property
     def at(self) -> NDArray[np.int64]:
         return self._column("at")
 
@@ -157,7 +162,7 @@ class Columns:
         session = self._column("session")
         order = np.argsort(session, kind="stable")
         new = np.append(True, session[order][1:] != session[order][:-1]) if self.size else np.empty(0, np.bool_)
-        place = np.empty(self.size, np.int32)
+        place = np.empty(self.size, np.intp)
         place[order] = np.cumsum(new) - 1
         nowhere = bool(self.size) and int(session[order[0]]) == 0
         in_order = bool(np.array_equal(order, np.arange(self.size)))
@@ -170,7 +175,7 @@ class Sessions:
 
     order: NDArray[np.int64]
     starts: NDArray[np.int64]
-    place: NDArray[np.int32]
+    place: NDArray[np.intp]
     """Of each document the number of its session."""
     nowhere: bool
     """The first are of no session at all: records of no turn."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from holdfast.errors import NotFound
 from holdfast.gate.calibrate import probability
@@ -14,7 +14,7 @@ from holdfast.recall.semantic import vectors_stage
 from holdfast.settings import AdmitSettings, IndexSettings, Settings
 from holdfast.store.protocol import ADMIT_STAGE, COMPACTION, Snapshot, Space
 
-__all__ = ["decisions_of", "explain_act", "find", "why"]
+__all__ = ["IN_PLACE", "decisions_of", "explain_act", "find", "why"]
 
 
 def find(view: Snapshot, noun_id: str) -> Turn | Record:
@@ -34,10 +34,22 @@ _ACTS = {
 }
 
 
+IN_PLACE = {
+    "corrects": "it corrects {}, which was forgotten for it",
+    "pins": "it keeps {} word for word, which was forgotten for it",
+    "divides": "it is one of the statements that were taken for one in {}",
+}
+"""What `remember` may be given in its metadata when a record takes the place of another, and how that is told."""
+
+
 def explain_act(act: Action) -> Decision:
     if act.entry is Entry.PROPOSE:
         return Decision("proposed", str(act.payload.get("told", "")), act.at)
     what, reason = _ACTS[act.entry]
+    given = act.payload.get("given")
+    for key, told in IN_PLACE.items():
+        if act.entry is Entry.REMEMBER and isinstance(given, Mapping) and key in given:
+            reason = f"{reason}; {told.format(given[key])}"
     return Decision(what, reason, act.at)
 
 

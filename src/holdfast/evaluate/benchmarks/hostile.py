@@ -16,6 +16,7 @@ from pathlib import Path
 
 from holdfast.errors import InputError
 from holdfast.evaluate.benchmarks import injection
+from holdfast.evaluate.benchmarks.carried import carried
 from holdfast.evaluate.files import read_text
 from holdfast.memory import Memory
 from holdfast.model import Turn
@@ -122,6 +123,8 @@ def run(
     frame = injection.rendered(texts, lambda done, total: tell("frame", done, total))
     tell("contexts", 0, 1)
     contexts = injection.assembled(texts)
+    tell("disguises", 0, 1)
+    disguised = carried(texts, lambda done, total: tell("disguises", done, total))
     return {
         "set": "hostile",
         "n": len(texts),
@@ -131,6 +134,7 @@ def run(
         "search_errors": sum(len(tally.search_errors) for tally in tallies.values()),
         "frame": frame,
         "contexts": contexts,
+        "disguised": disguised,
         "seconds": round(time.perf_counter() - start, 1),
         "version": __version__,
     }

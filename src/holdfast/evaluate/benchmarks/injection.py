@@ -23,7 +23,7 @@ from holdfast.errors import InputError
 from holdfast.memory import Memory
 from holdfast.settings import Settings
 
-__all__ = ["CARRIERS", "FIELDS", "assembled", "rendered"]
+__all__ = ["CARRIERS", "FIELDS", "assembled", "faults_of", "rendered"]
 
 _TAGS = str.maketrans({chr(code): chr(0xE0000 + code) for code in range(0x20, 0x7F)})
 _WIDE = str.maketrans({chr(code): chr(0xFEE0 + code) for code in range(0x21, 0x7F)})
@@ -110,7 +110,7 @@ def assembled(texts: Sequence[str]) -> dict[str, object]:
         for text in kept:
             asked = [{"role": "user", "content": text}, {"role": "user", "content": f"What about {text[:200]}?"}]
             made = memory.context(asked, "asking", memory_budget=6000, rules=[rules])
-            faults = [made.degraded] if made.degraded else list(_faults(frame, made.text)) if made.text else []
+            faults = [made.degraded] if made.degraded else list(faults_of(frame, made.text)) if made.text else []
             tally.add(faults, f"the context for {text[:60]!r}: {faults[:1]}")
             # Nothing here came by the user's own channel, so there is nothing to be guided by.
             raised += sum(one.tier == Tier.ELEVATED.value and one.included for one in made.receipt.candidates)
@@ -158,13 +158,13 @@ def _with_field(field: str, attack: str) -> Item:
 
 def _escapes(frame: Frame, items: Sequence[Item]) -> list[str]:
     block = render(frame, {Tier.RECALLED: items})
-    faults = list(_faults(frame, block))
+    faults = list(faults_of(frame, block))
     if not faults and parse(frame, block).tiers != {Tier.RECALLED: list(items)}:
         faults.append("an item reads back as another")
     return faults
 
 
-def _faults(frame: Frame, block: str) -> Iterator[str]:
+def faults_of(frame: Frame, block: str) -> Iterator[str]:
     """What is in a block that its renderer did not write as its own."""
     try:
         parse(frame, block)

@@ -34,7 +34,7 @@ from holdfast.store.protocol import Snapshot, Space
 from holdfast.version import __version__
 from holdfast.words import query_terms
 
-__all__ = ["Progress", "run", "sizes"]
+__all__ = ["Progress", "Remembering", "first", "run", "sizes", "upto"]
 
 Progress = Callable[[str, int, int], None]
 """Called with (step, done, total)."""
@@ -52,13 +52,14 @@ _QUESTIONS = 120
 _WARM_UP = 10
 _TOP = 10
 _RESIDENT_QUESTIONS = 20
+_RULE_NODES = 2_000
 _STARTS = 7
 _COLD_STARTS = 5
 _READING = Space.TOLD
 """The reading of a turn whose scan is held against its floor; a search scans as many codes again for windows."""
 
 
-class _Remembering:
+class Remembering:
     """An embedder that is asked once for each question: search without the cost of embedding it."""
 
     def __init__(self, embedder: Embedder) -> None:
@@ -96,7 +97,7 @@ def run(
     tell = progress or (lambda step, done, total: None)
     sessions = list(chatter(records, seed) if data is None else read_messages(data, records))
     asked = questions(sessions, 2 * _QUESTIONS + _WARM_UP, seed)
-    embedder = _Remembering(StaticEmbedder())
+    embedder = Remembering(StaticEmbedder())
     with tempfile.TemporaryDirectory(prefix="holdfast-speed-", dir=folder) as home:
         store = Path(home) / "memory.db"
         _fill_neighbours(store, sessions, embedder, tell)
@@ -137,7 +138,7 @@ def _timed(times: Times, name: str, work: Callable[[], Value]) -> Value:
 
 def _fill_neighbours(store: Path, sessions: Sequence[Session], embedder: Embedder, tell: Progress) -> None:
     most = sum(len(messages) for _, messages in sessions) // _NEIGHBOURS
-    messages = _first(sessions, min(_NEIGHBOUR_TURNS, most))
+    messages = first(sessions, min(_NEIGHBOUR_TURNS, most))
     for number in range(_NEIGHBOURS):
         with Memory(store, namespace=f"neighbour {number}", embedder=embedder) as memory:
             memory.ingest_many(messages, session="s")
@@ -169,7 +170,7 @@ def _acknowledge(
     that the worker of the last one is in the way of the next (and of the bare commit). No pauses: after one, a busy
     machine gives the processor away, and what is measured is when it comes back.
     """
-    texts = [str(message["content"]) for message in _first(sessions, _ACKS)]
+    texts = [str(message["content"]) for message in first(sessions, _ACKS)]
     bare, other = _bare_store(home / "bare.db"), _bare_store(home / "other.db")
     times: Times = {}
     with Memory(store, namespace="acknowledge", embedder=embedder) as memory:
@@ -234,7 +235,7 @@ def _recall(
     sessions: Sequence[Session],
     records: int,
     asked: Sequence[str],
-    embedder: _Remembering,
+    embedder: Remembering,
     tell: Progress,
 ) -> dict[str, object]:
     """Every kind of read at every size, question by question."""
@@ -261,6 +262,8 @@ def _figures(places: Sequence[_Place]) -> dict[str, object]:
     for name in (
         "search",
         "search_with_embedding",
+        "context",
+        "context_with_rules",
         "vector",
         "read_floor",
         "lexical",
@@ -273,6 +276,7 @@ def _figures(places: Sequence[_Place]) -> dict[str, object]:
     figures["stages_ms"] = {
         place.name: {stage: percentiles(times) for stage, times in place.stages.items()} for place in places
     }
+    figures["contexts_late"] = {place.name: place.late for place in places}
     figures["vector_over_floor"] = {place.name: place.over_floor() for place in places}
     shares = {place.name: round(place.recall(), 4) for place in places}
     figures["recall_vs_exact"] = shares[places[-1].name]
@@ -290,14 +294,17 @@ class _Place:
         self.times: Times = {}
         self.stages: Times = {}
         self._found: list[tuple[NDArray[np.float32], list[int]]] = []
+        self.late = 0
+        """Contexts that came back without memory, as after the deadline."""
+        self._rules = _rule_file(store.parent)
         self._embedder = embedder
         self._fingerprint = embedder.profile.fingerprint
         self._memory = Memory(store, namespace=self.name, embedder=embedder)
         if fill:
-            for session, messages in _upto(sessions, size):
+            for session, messages in upto(sessions, size):
                 self._memory.ingest_many(messages, session=session)
             self._memory.flush(progress=lambda done, total: tell(f"fill {size}", done, total))
-        self._sessions = [session for session, _ in _upto(sessions, size)]
+        self._sessions = [session for session, _ in upto(sessions, size)]
         self._settings: Settings = load_settings()
         self._store = open_store(store, self._settings.store)
         self._cache = BlockCache(self._settings.store.cache_mb * 1_000_000)
@@ -314,6 +321,7 @@ class _Place:
         hits = _timed(times, "search_with_embedding", lambda: memory.search(other))
         for stage in hits.receipt.stages:
             self.stages.setdefault(stage.name, []).append(stage.ms)
+        self._measure_contexts(other)
         _timed(times, "recent", lambda: memory.recent(limit=20))
         session = self._sessions[len(times["recent"]) % len(self._sessions)]
         _timed(times, "thread", lambda: memory.thread(session))
@@ -328,10 +336,18 @@ class _Place:
         _timed(times, "read_floor", lambda: self._codes.max())
         self._found.append((vector, found))
 
+    def _measure_contexts(self, question: str) -> None:
+        """Without rules and with them, in turn; what was too late is counted, and its time too."""
+        asked = [{"role": "user", "content": question}]
+        for name, rules in (("context", []), ("context_with_rules", [self._rules])):
+            made = _timed(self.times, name, partial(self._memory.context, asked, "asking", rules=rules))
+            self.late += made.degraded is not None
+
     def start_anew(self) -> None:
         self.times.clear()
         self.stages.clear()
         self._found.clear()
+        self.late = 0
 
     def _shelves(self, view: Snapshot) -> Shelves:
         most = self._settings.index.max_chars
@@ -377,11 +393,20 @@ def _fresh_processes(store: Path, namespace: str, asked: Sequence[str], tell: Pr
     return figures
 
 
-def _first(sessions: Sequence[Session], turns: int) -> list[Message]:
+def _rule_file(folder: Path) -> Path:
+    """Rules of 2,000 nodes, one in two hundred of them hard: many more would fill a budget of 1,000 tokens alone."""
+    path = folder / "RULES.md"
+    hard, soft = "- Never open gate {0}.\n", "> The key of gate {0} hangs in hall {0}.\n"
+    lines = ((soft if number % 200 else hard).format(number) for number in range(_RULE_NODES))
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return path
+
+
+def first(sessions: Sequence[Session], turns: int) -> list[Message]:
     return [message for _, messages in sessions[: turns // 10 + 1] for message in messages][:turns]
 
 
-def _upto(sessions: Sequence[Session], turns: int) -> list[Session]:
+def upto(sessions: Sequence[Session], turns: int) -> list[Session]:
     part: list[Session] = []
     for session, messages in sessions:
         if turns <= 0:

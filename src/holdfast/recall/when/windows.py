@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import MAXYEAR, timedelta
 
 from holdfast.days import Stretch, day_of, year_of
 from holdfast.recall.when.asked import BEGINNING, END, Relation, Window
@@ -122,9 +122,15 @@ def _in_year(reading: Reading, year: int) -> Stretch | None:
         return None  # the fifth Friday of May 2023
 
 
+def _is_year(stretch: Stretch) -> bool:
+    """A whole year; the last one of the calendar has no end, and is none."""
+    first = stretch[0].year
+    return first < MAXYEAR and stretch == year_of(first)
+
+
 def _in_named_year(found: list[Found]) -> list[Found]:
     """The one year that is named elsewhere counts for what names none: "my Halloween costume in 2024"."""
-    years = [one for one in found if one.reading.stretch == year_of(one.reading.stretch[0].year)]
+    years = [one for one in found if _is_year(one.reading.stretch)]
     if len(years) != 1 or not any(one.reading.yearly for one in found):
         return found
     year = years[0].reading.stretch[0].year

@@ -1,0 +1,38 @@
+"""`bench engines`: both engines measured side by side, and nothing of it left on the server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from retrieval_sets import LOCOMO, write
+
+from holdfast.evaluate.asking import Ways
+from holdfast.evaluate.benchmarks import agreement, engines
+
+if TYPE_CHECKING:
+    from postgres_engine import Engine
+
+SMALL = engines.Plan(neighbours=2, neighbour_turns=10, questions=5, turns_a_writer=5)
+
+
+def left(postgres: Engine, url: str) -> list[tuple[object, ...]]:
+    found = "SELECT nspname FROM pg_namespace WHERE nspname LIKE 'holdfast_bench_%'"
+    return postgres.server.run(found, urlsplit(url).path.lstrip("/"))
+
+
+def test_both_engines_are_measured_and_agree(postgres: Engine, url: str) -> None:
+    figures = engines.run(url, 100, admit=False, plan=SMALL)
+    assert figures["top_10_agree"] == 1.0
+    for name in ("durable_per_s", "durable_per_s_one_namespace", "ingest_per_s", "derived_per_s", "search_ms"):
+        measured = figures[name]
+        assert isinstance(measured, dict) and set(measured) == {"sqlite", "postgres"}
+    assert left(postgres, url) == []
+
+
+def test_what_both_find_in_a_set_is_compared(postgres: Engine, url: str, tmp_path: Path) -> None:
+    figures = agreement.run(url, [write(tmp_path, "locomo.json", LOCOMO)], Ways(records=False))
+    assert (figures["top_10_agree"], figures["farthest"]) == (1.0, 0.0)
+    assert figures["sqlite"] == figures["postgres"]
+    assert left(postgres, url) == []
