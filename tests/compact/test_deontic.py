@@ -112,9 +112,9 @@ def test_code_quotations_and_pasted_parts_lay_nothing_down() -> None:
 
 @pytest.mark.parametrize(
     ("part", "recall", "precision"),
-    # The bars are .95 and .85. Missed (docs/compaction.md): held gives .949, verdict .690; these are
-    # floors. The rounds are forms that were chosen because they are hard.
-    [("development", 0.95, 0.85), ("held", 0.94, 0.85), ("rounds", 0.9, 0.85), ("verdict", 0.65, 0.85)],
+    # The bars are .95 and .85. Missed (docs/compaction.md): verdict gives .802; its number is a floor.
+    # The rounds are forms that were chosen because they are hard.
+    [("development", 0.95, 0.85), ("held", 0.95, 0.85), ("rounds", 0.95, 0.85), ("verdict", 0.78, 0.85)],
 )
 def test_rules_are_found_in_our_own_labelled_sentences(part: str, recall: float, precision: float) -> None:
     figures = _part(part)

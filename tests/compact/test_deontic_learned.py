@@ -1,24 +1,29 @@
-"""The second opinion: what reads like a rule without a word that makes it one, and remarks that patterns mistake."""
+"""The learned reader: what reads like a rule without a word that makes it one, and remarks that patterns mistake."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 from importlib import resources
 from pathlib import Path
 
 import pytest
 
-from holdfast.compact.deontic import Modality, is_rule, norms, reader_of
-from holdfast.compact.deontic_learned import opinions
+from holdfast.compact.deontic import Modality, is_rule, norms
+from holdfast.compact.deontic_learned import chance, is_hopeless, score
 from holdfast.compact.deontic_manner import kinds
+from holdfast.compact.deontic_verdict import reading_of
+from holdfast.compact.deontic_wording import blend, wording
 
 pytestmark = pytest.mark.requirement("COMP-9")
 
 ROOT = Path(__file__).parents[2]
-LESSONS = [json.loads(line) for line in (ROOT / "training/deontic.jsonl").read_text(encoding="utf-8").splitlines()]
-OWN = [
-    json.loads(line) for line in (ROOT / "tests/compact/data/deontic.jsonl").read_text(encoding="utf-8").splitlines()
-]
+LESSONS = sorted([ROOT / "training/deontic.jsonl", *(ROOT / "training/deontic").glob("*.jsonl")])
+OWN = ROOT / "tests/compact/data/deontic.jsonl"
+
+
+def _rows(path: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def _table() -> str:
@@ -28,14 +33,14 @@ def _table() -> str:
 @pytest.mark.parametrize(
     "said",
     [
-        "Trainees shadow a nurse for two weeks.",
+        "Trainees wear gloves in the workshop.",
         "Close the report with a list of open points.",
-        "Visitors leave their bags at the desk.",
         "Suppliers deliver before seven.",
+        "Two spaces for yaml, four for everything else.",
     ],
 )
-def test_a_plain_fact_or_order_that_reads_like_a_rule_is_one_and_says_how_likely(said: str) -> None:
-    assert reader_of(said) == ""  # no pattern finds it
+def test_what_reads_like_a_rule_is_one_without_a_pattern_and_says_how_likely(said: str) -> None:
+    assert reading_of(said) == ("own", "")
     found = is_rule(said)
     assert found is not None
     assert found.text == said
@@ -58,13 +63,18 @@ def test_stories_plain_facts_other_languages_and_code_are_none(said: str) -> Non
 
 
 def test_a_remark_that_a_pattern_takes_for_a_rule_is_dropped() -> None:
-    for said in ("We never were.", "Well, I'd rather you told her yourself."):
-        assert reader_of(said)
+    for said in ("We never were.", "Well, I'd rather you told her yourself.", "You must tell me everything!"):
+        assert reading_of(said)[1]
         assert norms(said) == []
 
 
-def test_what_is_asked_or_reported_gets_no_second_opinion() -> None:
-    assert reader_of("Do trainees shadow a nurse for two weeks?") is None
+def test_a_question_is_a_rule_only_if_it_asks_for_something_from_now_on() -> None:
+    assert is_rule("Could you from now on put the total first?")
+    assert is_rule("Do trainees shadow a nurse for two weeks?") is None
+    assert is_rule("Can you send me the file?") is None
+
+
+def test_what_is_reported_is_none() -> None:
     assert is_rule("My boss says trainees shadow a nurse for two weeks.") is None
 
 
@@ -74,27 +84,44 @@ def test_a_rule_that_reads_like_one_has_its_kind_from_its_words() -> None:
     assert found.modality is Modality.PROHIBITION
 
 
-def test_an_opinion_does_not_depend_on_the_sentences_beside_it() -> None:
-    asked = [(row["text"], reader) for row in LESSONS[:200] if (reader := reader_of(row["text"])) is not None]
-    together = opinions(asked)
-    assert together == [opinions([one])[0] for one in asked]
+def test_the_patterns_are_passed_over_only_where_they_could_not_change_the_verdict() -> None:
+    weights = json.loads(_table())["reading"]
+    voices = [mark.removeprefix("voice ") for mark in weights if mark.startswith("voice")]
+    readers = [mark.removeprefix("found by ") for mark in weights if mark.startswith("found") and "none" not in mark]
+    scores = [number / 10 for number in range(-80, 80)]
+    for at in scores:
+        possible = any(chance(at, voice, reader) is not None for voice in voices for reader in (*readers, ""))
+        assert not (possible and is_hopeless(at))
+    assert is_hopeless(score("The neighbours grow tomatoes."))
 
 
-def test_a_sentence_is_read_by_the_kinds_of_its_words() -> None:
+def test_a_sentence_is_read_by_its_words_and_their_kinds() -> None:
     assert kinds("Trainees shadow a nurse.") == ["plural", "verb", "a", "party"]
     assert kinds("Air the room.")[0] == "verb"
     assert kinds("…") == kinds("") == []
+    assert wording(["air", "the", "room"]) == [
+        *("air", "the", "room"),
+        *("^ air", "air the", "the room", "room $"),
+        "air _ room",
+        *("1:air", "2:the", "3:room"),
+        *("^air", "^the", "^room"),
+    ]
+    assert {"air>the", "verb<the", "^-verb-the", "verb_word"} <= set(
+        blend(["air", "the", "room"], kinds("Air the room."))
+    )
+    assert wording([]) == ["^ $"]
 
 
 def test_the_table_is_small_and_belongs_to_the_sentences_it_was_learned_from() -> None:
-    table = json.loads(_table())
-    assert len(_table()) < 60_000
-    learned = [*LESSONS, *(row for row in OWN if row["part"] in ("development", "rounds"))]
-    assert table["rules"] == sum(row["norm"] is not None for row in learned), "run training/deontic.py"
+    assert len(_table().encode()) < 2_000_000
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in LESSONS)).hexdigest()
+    assert json.loads(_table())["lessons"] == digest, "run training/deontic.py"
 
 
 def test_nothing_that_judges_was_learned_from() -> None:
-    lessons = {row["text"].lower() for row in LESSONS}
-    assert len(lessons) == len(LESSONS) >= 500
-    assert lessons.isdisjoint(row["text"].lower() for row in OWN)
-    assert sum(row["part"] == "verdict" for row in OWN) >= 200
+    lessons = {str(row["text"]).lower() for path in LESSONS for row in _rows(path)}
+    judges = [row for row in _rows(OWN) if row["part"] in ("held", "verdict")]
+    planted = json.loads(resources.files("holdfast.evaluate").joinpath("planted.json").read_text(encoding="utf-8"))
+    assert len(judges) >= 500
+    assert lessons.isdisjoint(str(row["text"]).lower() for row in judges)
+    assert lessons.isdisjoint(one["rule"].lower() for one in planted["rules"])

@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from holdfast.admit import pasted_cues as cue
 
@@ -53,6 +53,10 @@ _QUOTED_WORDS = 30
 """Words between quotation marks that nobody says of themselves."""
 _QUOTATION_CHARS = 8000
 _SIGNATURE_LINES = 4
+_TEXTS_KEPT = 2048
+"""Texts whose parts are remembered: admission, the detector of rules and a digest ask for the same turn …"""
+_MOST_CHARS_KEPT = 2000
+"""… if it is no document."""
 _GAP = 2  # lines of text between two of markup or code, which belong to it
 
 
@@ -74,11 +78,18 @@ def own_words(text: str, most: int | None = None) -> OwnWords:
 
 def pasted_parts(text: str) -> tuple[Pasted, ...]:
     """In order, none overlapping."""
+    return _remembered(text) if len(text) <= _MOST_CHARS_KEPT else _found_in(text)
+
+
+def _found_in(text: str) -> tuple[Pasted, ...]:
     comments = list(_comments(text))
     lines = _Lines(text)
     found = [*comments, *lines.parts()]
     found += _quotations(text, found)
     return tuple(_merged(found))
+
+
+_remembered = lru_cache(maxsize=_TEXTS_KEPT)(_found_in)
 
 
 def _merged(parts: Sequence[Pasted]) -> Iterator[Pasted]:

@@ -10,7 +10,7 @@ from holdfast.admit.replacement import reading_of
 from holdfast.admit.values import Reading, Word, WordKind
 from holdfast.admit.vocabulary import POSSESSIVES, word_set
 
-__all__ = ["Comparison", "Likeness", "compare", "compare_readings"]
+__all__ = ["MOST_EXTRA", "Comparison", "Likeness", "additions", "compare", "compare_readings", "is_loose_one"]
 
 
 class Likeness(StrEnum):
@@ -34,7 +34,7 @@ LONGEST = 10_000
 """A claim is a sentence; a page of many sentences has no one value to compare, and must not hold the worker."""
 _POSSESSORS = frozenset(POSSESSIVES.values())
 _OPENERS = _POSSESSORS | {"a", "an", "the"}
-_MOST_EXTRA = 2
+MOST_EXTRA = 2
 """Words the more specific of two texts may add: with more, it says something else as well."""
 # What may be added without another value, condition or doubt.
 _HARMLESS = frozenset({WordKind.PLAIN})
@@ -78,15 +78,25 @@ def compare_readings(first: Reading, second: Reading) -> Comparison:
     return Comparison(Likeness.MORE if only_first else Likeness.LESS, f"one only adds {said}")
 
 
+def additions(reading: Reading) -> list[Word]:
+    """Words that a text may have and another lack without contradicting it, up to MOST_EXTRA of them."""
+    return [word for at, word in enumerate(reading.words) if word.kind in _HARMLESS and _modifies(reading, at)]
+
+
+def is_loose_one(word: Word) -> bool:
+    """Whether it may count for nothing: a "one" that only means "a"."""
+    return word.said.lower() == "one"
+
+
 def _one_is_a(reading: Reading, other: Reading) -> Reading:
     """The text without a "one" that only means "a", as in "one man": unless the other text counts too."""
-    if not any(word.said.lower() == "one" for word in reading.words) or "1" in other.keys:
+    if not any(is_loose_one(word) for word in reading.words) or "1" in other.keys:
         return reading
     single = {word.key for word in other.words if {"a", "an"} & set(word.lead)}
     kept = [
         word
         for word, after in zip(reading.words, (*reading.words[1:], None), strict=True)
-        if not (word.said.lower() == "one" and after is not None and not after.lead and after.key in single)
+        if not (is_loose_one(word) and after is not None and not after.lead and after.key in single)
     ]
     return Reading(tuple(kept), reading.tail)
 
@@ -115,7 +125,7 @@ def _not_just_more(more: Reading, less: Reading, extra: list[Word]) -> str | Non
     for word in extra:
         if word.kind not in _HARMLESS:
             return f"only one has the {word.kind.value} {word.said!r}"
-    if len(extra) > _MOST_EXTRA:
+    if len(extra) > MOST_EXTRA:
         return f"one says more: {', '.join(repr(word.said) for word in extra)}"
     keys = less.keys
     if any(key in _NARROWED for key in keys) or any(word.kind is WordKind.NEGATION for word in less.words):

@@ -12,7 +12,7 @@ from holdfast.compact.deontic_modals import modal
 from holdfast.compact.deontic_norm import Finding, Modality, Said
 from holdfast.compact.deontic_orders import order
 
-__all__ = ["announced", "is_own_word", "read"]
+__all__ = ["announced", "read", "voice"]
 
 _ASKS = re.compile(
     r"(?:what|why|who|whom|which|how|where(?![^?]*, )|when do|when does|when is|when are"
@@ -59,14 +59,18 @@ _OWN_VOICE = re.compile(
 )
 
 
-def is_own_word(said: Said) -> bool:
-    """Whether the speaker says it himself: it neither asks nor reports."""
+def voice(said: Said) -> str:
+    """Who speaks: "asked" and "wondering" are questions, "reported" is another's word, "own" the speaker's."""
     lower = said.lower.lstrip("*_ \t([")
-    return not (_ASKS_WITHIN.search(lower) or _ASKS.match(lower) or _is_reported(lower))
+    if _ASKS_WITHIN.search(lower):
+        return "asked"
+    if _ASKS.match(lower):
+        return "wondering"
+    return "reported" if _is_reported(lower) else "own"
 
 
 def read(said: Said) -> Finding | None:
-    """What a sentence of one's own word lays down, or None: it tells."""
+    """What a sentence lays down by its words, whoever says it, or None: it tells."""
     for name, reader in _READERS:
         if found := reader(said):
             return Finding(found.modality, found.cue, name)

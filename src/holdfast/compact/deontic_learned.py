@@ -1,9 +1,9 @@
-"""Whether a sentence reads like a rule: a logistic score over how it is put and what it is about.
+"""Whether an English sentence reads like a rule: a logistic score over its words, how it is put and what it is about.
 
-A second opinion on what the patterns say. Where they found nothing it may add a rule ("trainees shadow a nurse for two
-weeks"); where they found one in a remark it may drop it. How a sentence is put are its marks (deontic_manner) and which
-reader found a rule in it; what it is about is its vector in the packaged static model. The weights are learned from
-sentences of our own (training/deontic.py) and shipped as a small table; public sets only judge them.
+It decides. What the patterns found (deontic_english) is one of the things it weighs, beside the sentence's words and
+which follow which (deontic_wording), their kinds (deontic_manner) and what each word is about (the packaged static
+model). The weights are learned from sentences of our own (training/deontic.py) and shipped as a table; the bar is set
+on our own everyday dialogue. Public sets only judge.
 """
 
 from __future__ import annotations
@@ -12,96 +12,128 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.compact.deontic_manner import SPOKEN, marks
+from holdfast.compact.deontic_manner import kinds_of, marks, tokens
+from holdfast.compact.deontic_wording import blend, wording
 from holdfast.models.static import shipped_embedder
 
-__all__ = ["MOST_WORDS_DROPPED", "Opinion", "bar", "embed", "found_by", "opinions"]
+__all__ = ["FAMILIES", "OWN", "SCALE", "about", "chance", "features", "is_hopeless", "reading", "score", "worth_of"]
 
-ADDED = 0.5
-"""From here a sentence is a rule that no pattern found: cross-validated, this finds four of ten of those …"""
-ADDED_IN_TALK = 0.7
-"""… and from here where people speak of themselves and each other (SPOKEN). With .5 for both, .0231 of DailyDialog's
-turns that inform are flagged; with .7, .0192 (bar .02), and 15 of the 216 rules that were won are lost."""
-KEPT = 0.1
-"""Below it what a pattern found is dropped: cross-validated, that costs one rule of 919, and rids us of 46 of 238
-remarks in talk. With .3 it cost eleven, and rules that users had planted: in doubt it protects (COMP-9)."""
-MOST_WORDS_DROPPED = 18
-"""What a pattern found in a longer sentence stays: contracts have long ones, and the weights were learned from talk."""
-_AT_ONCE = 512  # sentences; their vectors take half a megabyte
+FAMILIES = ("manner", "wording", "blend")
+SCALE = 1000.0
+"""The table holds whole numbers: a weight times this."""
+_WORDS_KEPT = 20_000
+_VOICE, _FOUND = "voice", "found by"
+OWN = "own"
+"""The voice of somebody who neither asks nor reports: what a pattern finds in others counts less."""
+
+Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class _Table:
     bias: float
-    marks: dict[str, float]
-    meaning: NDArray[np.float64]
-    reach: float
-    """The most that meaning added or took away in training: farther from the bar it is not asked."""
+    kept: float
+    """The score from which what a pattern found is a rule …"""
+    added: float
+    """… and from which a sentence is one in which none found any."""
+    hopeless: float
+    """Below it no pattern changes the verdict."""
+    reading: dict[str, float]
+    families: tuple[dict[str, float], ...]
+    meaning: Vector
+    worth: dict[str, float]
+    """What the words of the lessons add by what they are about: nobody need look them up in the model."""
 
 
-@dataclass(frozen=True, slots=True)
-class Opinion:
-    """How likely a sentence is a rule, and whether that is enough."""
-
-    chance: float
-    enough: bool
-
-
-def opinions(asked: Sequence[tuple[str, str]]) -> list[Opinion]:
-    """For each sentence, with the reader that found a rule in it or "", whether it is one.
-
-    Its meaning is looked at only where that could change the verdict, for vectors are what costs.
-    """
+def score(text: str) -> float:
+    """How much a sentence by itself reads like a rule; what the patterns say of it comes on top (`chance`)."""
     table = _table()
-    seen = [marks(text) for text, _ in asked]
-    scores = [_put(each, reader, table) for each, (_, reader) in zip(seen, asked, strict=True)]
-    bars = [bar(each, reader) for each, (_, reader) in zip(seen, asked, strict=True)]
-    near = [place for place, score in enumerate(scores) if abs(score - _log_odds(bars[place])) <= table.reach]
-    for start in range(0, len(near), _AT_ONCE):
-        places = near[start : start + _AT_ONCE]
-        # No BLAS: a sentence's score must not depend on those it is weighed together with.
-        added = np.einsum("ij,j->i", embed([asked[place][0] for place in places]), table.meaning)
-        for place, more in zip(places, added.tolist(), strict=True):
-            scores[place] += more
-    chances = [1.0 / (1.0 + math.exp(-max(-60.0, min(60.0, score)))) for score in scores]
-    return [Opinion(chance, chance >= least) for chance, least in zip(chances, bars, strict=True)]
+    words, families = features(text)
+    total = table.bias
+    for weights, names in zip(table.families, families, strict=True):
+        if names:
+            total += sum(filter(None, map(weights.get, names))) / math.sqrt(len(names))
+    spoken = [_worth(word) for word in words if word[0].isalnum()]
+    return total + sum(spoken) / math.sqrt(len(spoken)) if spoken else total
 
 
-def bar(seen: Sequence[str], reader: str) -> float:
-    """How likely a sentence with these marks must be a rule to count as one."""
-    if reader:
-        return KEPT
-    return ADDED if SPOKEN.isdisjoint(seen) else ADDED_IN_TALK
+def is_hopeless(score: float) -> bool:
+    """Whether the sentence is no rule whatever the patterns say: so most talk need not be shown to them."""
+    return score < _table().hopeless
 
 
-def found_by(reader: str) -> str:
-    """The mark of a sentence in which a reader found a rule."""
-    return f"found by {reader}"
+def chance(score: float, voice: str, reader: str) -> float | None:
+    """How likely it is a rule, given the voice and the reader that found one ("" for none); None for not enough."""
+    table = _table()
+    total = score + _by_reading(voice, reader)
+    if total < (table.kept if reader and voice == OWN else table.added):
+        return None
+    return 1.0 / (1.0 + math.exp(-max(-60.0, min(60.0, total))))
 
 
-def embed(sentences: Sequence[str]) -> NDArray[np.float32]:
-    """What sentences are about, as the packaged static model has it, whichever embedder is configured."""
-    return shipped_embedder().embed([sentence.replace("’", "'") for sentence in sentences])
+def features(text: str) -> tuple[list[str], tuple[list[str], list[str], list[str]]]:
+    """A sentence's words in lower case, and its features by family."""
+    written = tokens(text)
+    words = [token.lower() for token in written]
+    kinds = kinds_of(written, words)
+    return words, (marks(kinds), wording(words), blend(words, kinds))
 
 
-def _put(seen: Sequence[str], reader: str, table: _Table) -> float:
-    weights = table.marks
-    score = table.bias + sum([weights[mark] for mark in seen if mark in weights])
-    return score + weights.get(found_by(reader), 0.0) if reader else score
+def reading(voice: str, reader: str) -> tuple[str, str]:
+    """The names of what the patterns say."""
+    return f"{_VOICE} {voice}", f"{_FOUND} {reader or 'none'}"
 
 
-def _log_odds(probability: float) -> float:
-    return math.log(probability / (1.0 - probability))
+def about(words: Sequence[str]) -> Vector:
+    """What a sentence's words are about, as the packaged static model has each of them, whichever is configured."""
+    spoken = [word for word in words if word[0].isalnum()]
+    if not spoken:
+        return np.zeros(shipped_embedder().profile.dims)
+    summed: Vector = np.asarray(shipped_embedder().embed(spoken), np.float64).sum(axis=0) / math.sqrt(len(spoken))
+    return summed
+
+
+@cache
+def _by_reading(voice: str, reader: str) -> float:
+    """What it adds that the patterns heard this voice and found a rule with this reader; there are few of both."""
+    weights = _table().reading
+    return sum(weights.get(mark, 0.0) for mark in reading(voice, reader))
+
+
+@lru_cache(maxsize=_WORDS_KEPT)
+def _worth(word: str) -> float:
+    """What a word adds by what it is about."""
+    table = _table()
+    known = table.worth.get(word)
+    return worth_of(word, table.meaning) if known is None else known
+
+
+def worth_of(word: str, meaning: Vector) -> float:
+    return float(np.einsum("ij,j->i", np.asarray(shipped_embedder().embed([word]), np.float64), meaning)[0])
 
 
 @cache
 def _table() -> _Table:
     table = json.loads(resources.files("holdfast.compact").joinpath("deontic.json").read_text(encoding="utf-8"))
     assert table["model"] == shipped_embedder().profile.fingerprint, "the weights belong to another static model"
-    return _Table(table["bias"], table["marks"], np.array(table["meaning"], dtype=np.float64), table["reach"])
+    weights = {mark: weight / SCALE for mark, weight in table["reading"].items()}
+    kept, added = table["kept"] / SCALE, table["added"] / SCALE
+    none = weights[reading("", "")[1]]
+    found = max(weight for mark, weight in weights.items() if mark.startswith(_FOUND))
+    heard = max(weight for mark, weight in weights.items() if mark.startswith(_VOICE))
+    return _Table(
+        table["bias"] / SCALE,
+        kept,
+        added,
+        min(kept - found, added - none) - heard,
+        weights,
+        tuple({name: weight / SCALE for name, weight in table[family].items()} for family in FAMILIES),
+        np.array(table["meaning"], dtype=np.float64) / SCALE,
+        {word: weight / SCALE for word, weight in table["worth"].items()},
+    )

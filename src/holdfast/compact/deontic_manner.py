@@ -8,6 +8,7 @@ does: a plural, a bare verb, a thing; a verb first, then "the". Kinds and neighb
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
 
@@ -16,7 +17,7 @@ from holdfast.admit.vocabulary import word_set
 from holdfast.compact.deontic_verbs import SOCIABLE, VERBS
 from holdfast.compact.deontic_words import ONCE, ORDERED, PARTIES, PEOPLE
 
-__all__ = ["MOST_WORDS", "SPOKEN", "kinds", "marks"]
+__all__ = ["MOST_WORDS", "kinds", "kinds_of", "marks", "tokens"]
 
 MOST_WORDS = 40
 """Words and marks of a sentence that are read: what comes later changes nothing about how it is put."""
@@ -78,14 +79,11 @@ _CONTENT = word_set("word plural verbs verb kin order")
 _THINGS = word_set("word plural verbs party kinsman name num ing no every")
 _AFTER_VERB = word_set("the a my we you they it i every of num if ly he this days")
 """What stands behind a verb rather than behind a noun."""
-SPOKEN = word_set("i my we you he they it this there hi bang")
-"""Kinds of words by which people speak of themselves, to each other, and of what is at hand."""
 _SCALES = ((4, "brief"), (6, "short"), (9, "middling"), (13, "full"), (19, "long"))
 
 
-def marks(text: str) -> list[str]:
-    """What the learned reader weighs, each once: the kinds of words, neighbours, the beginning, the length."""
-    found = kinds(text)
+def marks(found: Sequence[str]) -> list[str]:
+    """What the learned reader weighs of the kinds of a sentence's words: themselves, neighbours, beginning, length."""
     seen = dict.fromkeys(found)
     seen |= dict.fromkeys([f"{one}>{other}" for one, other in pairwise([*found, "$"])])
     beginning = [f"{place}:{kind}" for place, kind in enumerate(found[:3], 1)]
@@ -93,12 +91,23 @@ def marks(text: str) -> list[str]:
     return [*seen, *beginning, "^" + "-".join(found[:2]), scale]
 
 
+def tokens(text: str) -> list[str]:
+    """The words and marks of a sentence as they are written; the full stop at its end is left out."""
+    found = _TOKEN.findall(text.replace("’", "'"))[:MOST_WORDS]
+    while found and found[-1] == ".":
+        found.pop()
+    return found
+
+
 def kinds(text: str) -> list[str]:
-    """The kind of each word and mark of a sentence, in order; the full stop at its end is left out."""
-    tokens = _TOKEN.findall(text.replace("’", "'"))[:MOST_WORDS]
-    while tokens and tokens[-1] == ".":
-        tokens.pop()
-    found = [_kind(token.lower()) for token in tokens]
+    """The kind of each word and mark of a sentence, in order."""
+    written = tokens(text)
+    return kinds_of(written, [token.lower() for token in written])
+
+
+def kinds_of(tokens: Sequence[str], words: Sequence[str]) -> list[str]:
+    """The same, of its words and marks as they are written and in lower case."""
+    found = [_kind(word) for word in words]
     for place, token in enumerate(tokens):
         kind = found[place]
         if kind not in _CONTENT:
