@@ -24,6 +24,7 @@ _ALWAYS = re.compile(
     re.IGNORECASE,
 )
 """What is so each week does not pass with one of them."""
+_MANY_ALIKE = "too many others have the same deciding words"
 _READ_CHARS = 4000
 """A memory is a sentence or two; a page is read so far."""
 
@@ -41,6 +42,7 @@ def audit_texts(
     `harmless`: reasons of the floor that are none in these memories.
     """
     texts = [memo.text[:_READ_CHARS] for memo in memos]
+    near = near_copies(texts, vectors, same, settings.alike)
     return [
         finding(
             Check("duplicates", settings.max_duplicates, "forget all but one of each"),
@@ -50,7 +52,12 @@ def audit_texts(
         finding(
             Check("near-duplicates", settings.max_near_duplicates, "forget the poorer one of each"),
             len(memos),
-            _examples(memos, near_copies(texts, vectors, same), "says the same as"),
+            _examples(memos, near.pairs, "says the same as"),
+        ),
+        finding(
+            Check("not compared with all", 1.0, "near-duplicates may be more; doctor.alike sets how many are compared"),
+            len(memos),
+            [Example(memos[one].id, memos[one].text, _MANY_ALIKE) for one in near.cut],
         ),
         finding(
             Check("junk", settings.max_junk, "forget them; they would be refused at the door"),

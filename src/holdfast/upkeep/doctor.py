@@ -120,8 +120,8 @@ def _stored(view: Snapshot, records: Sequence[Record], embedder: Embedder | None
     vectors = np.zeros((len(records), dims), np.float32)
     for row, record in enumerate(records):
         if record.id in by_id:
-            vectors[row] = np.nan_to_num(by_id[record.id])
-    return vectors
+            vectors[row] = by_id[record.id]
+    return np.nan_to_num(vectors, copy=False)
 
 
 def _loops(view: Snapshot, records: Sequence[Record], settings: Settings) -> list[Finding]:

@@ -1,40 +1,57 @@
 """Which texts say the same as another, without comparing each with each.
 
-Candidates share a rare word (a similarity join on word sets, exact above its share but for words that hundreds have) or
-fall together by the signs of random projections (nearly all pairs of a cosine of .9 do). The value guard decides.
+Two texts that the value guard lets stand for one another have the same deciding words, or one of them has a word or two
+more that only describe. So each text is filed under the sum of its words, with and without those, and compared with
+what lies there: no pair is missed, and a text that differs in a number from a thousand others is compared with none.
 """
 
 from __future__ import annotations
 
-import math
 import re
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.admit.similarity import Likeness, compare
+from holdfast.admit.replacement import reading_of
+from holdfast.admit.similarity import MOST_EXTRA, Likeness, additions, compare, is_loose_one
+from holdfast.admit.values import Reading, Word
 from holdfast.words import FUNCTION_WORDS, fold, terms
 
-__all__ = ["copies", "near_copies"]
+__all__ = ["Near", "copies", "near_copies"]
 
 Pair = tuple[int, int]
 Vectors = NDArray[np.float32]
 
 _SHARED = 0.6
-"""Share of their words, of all that either has, from which two texts are looked at."""
+"""Share of their words, of all that either has, from which two texts may be one, where their vectors do not say so."""
 _NEARLY_ALL = 0.8
 """… and from which one may add something to the other and still be a copy, where there are no vectors to ask."""
-_NEWEST = 256
-"""Texts looked at for one word."""
-_EXACT = 4096
-"""Vectors up to here are compared each with each: one product of 64 MB."""
-_BANDS = 24
-_CROWDED = 512
-"""Of a larger bucket only so many are compared: whole stores of one sentence are found by its words."""
+_MOST_ADDITIONS = 64
+"""Describing words of one text that are taken away by twos: 2,080 sums. Four thousand characters rarely have more."""
 _BETWEEN = re.compile(r"[\W_]+")
-_SEED = 7  # any: the same store gives the same answer
+
+
+@dataclass
+class Near:
+    """What was found, and what it took."""
+
+    pairs: list[Pair]
+    """(a text, an earlier one that says the same in other words)"""
+    compared: int = 0
+    cut: list[int] | tuple[int, ...] = ()
+    """Texts that were not compared with all that they might be a copy of."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Sums:
+    whole: tuple[int, ...]
+    lesser: tuple[int, ...]
+    """… without words that another text may lack."""
+    cut: bool
 
 
 def copies(texts: Sequence[str]) -> list[Pair]:
@@ -48,68 +65,74 @@ def copies(texts: Sequence[str]) -> list[Pair]:
     return found
 
 
-def near_copies(texts: Sequence[str], vectors: Vectors | None, same: float) -> list[Pair]:
-    """(a text, an earlier one that says the same in other words); each text once, copies by the letter left out."""
+def near_copies(texts: Sequence[str], vectors: Vectors | None, same: float, most: int) -> Near:
+    """Each text once, with the first it is a copy of; copies by the letter left out.
+
+    `most`: how many others a text is compared with; where there are more that might be it, the answer says so.
+    """
     exact = {number for number, _ in copies(texts)}
-    held = [frozenset(term for term in terms(text) if term not in FUNCTION_WORDS) for text in texts]
-    pairs = set(_by_words(held))
-    if vectors is not None:
-        pairs |= set(_by_meaning(vectors, same))
-    found: dict[int, int] = {}
-    for later, earlier in sorted(pairs):
-        if later in exact or earlier in exact or later in found:
-            continue
-        cosine = None if vectors is None else float(vectors[later] @ vectors[earlier])
-        if _says_the_same(texts[later], texts[earlier], held[later], held[earlier], cosine, same):
-            found[later] = earlier
-    return sorted(found.items())
+    sums = {number: _sums(reading_of(text)) for number, text in enumerate(texts) if number not in exact}
+    known = {one for held in sums.values() for one in held.whole}
+    wholes: defaultdict[int, list[int]] = defaultdict(list)
+    lessers: defaultdict[int, list[int]] = defaultdict(list)
+    made, cut = Near([]), []
+    for number, held in sums.items():
+        lesser = [one for one in held.lesser if one in known]
+        lists = [*(wholes[one] for one in (*held.whole, *lesser)), *(lessers[one] for one in held.whole)]
+        earlier = sorted({place for places in lists for place in places[: most + 1]})
+        for place in earlier[:most]:
+            made.compared += 1
+            if _says_the_same(texts, vectors, number, place, same):
+                made.pairs.append((number, place))
+                break
+        else:
+            if held.cut or len(earlier) > most:
+                cut.append(number)
+        for one in held.whole:
+            wholes[one].append(number)
+        for one in lesser:
+            lessers[one].append(number)
+    made.cut = cut
+    return made
 
 
-def _says_the_same(
-    later: str, earlier: str, ours: frozenset[str], theirs: frozenset[str], cosine: float | None, same: float
-) -> bool:
-    likeness = compare(later, earlier).likeness
+def _says_the_same(texts: Sequence[str], vectors: Vectors | None, later: int, earlier: int, same: float) -> bool:
+    likeness = compare(texts[later], texts[earlier]).likeness
     if likeness is Likeness.DIFFERENT:
         return False
-    if likeness is Likeness.SAME:
+    if vectors is not None and float(vectors[later] @ vectors[earlier]) >= same:
         return True
-    return cosine >= same if cosine is not None else len(ours & theirs) >= _NEARLY_ALL * len(ours | theirs)
+    ours, theirs = _words(texts[later]), _words(texts[earlier])
+    shared = len(ours & theirs)
+    if likeness is Likeness.SAME:
+        return shared > 0 and shared >= _SHARED * len(ours | theirs)
+    return vectors is None and shared >= _NEARLY_ALL * len(ours | theirs)
 
 
-def _by_words(held: Sequence[frozenset[str]]) -> Iterator[Pair]:
-    """Pairs that share enough words: two such texts have one of their rarest in common."""
-    often = Counter(term for one in held for term in one)
-    places: defaultdict[str, list[int]] = defaultdict(list)
-    for number, words in enumerate(held):
-        rarest = sorted(words, key=lambda term: (often[term], term))
-        rarest = rarest[: len(rarest) - math.ceil(_SHARED * len(rarest)) + 1]
-        near = {place for term in rarest for place in places[term][-_NEWEST:]}
-        for place in near:
-            if len(words & held[place]) >= _SHARED * len(words | held[place]):
-                yield number, place
-        for term in rarest:
-            places[term].append(number)
+def _words(text: str) -> frozenset[str]:
+    return frozenset(term for term in terms(text) if term not in FUNCTION_WORDS)
 
 
-def _by_meaning(vectors: Vectors, same: float) -> Iterator[Pair]:
-    known = np.flatnonzero(vectors.any(axis=1))
-    if len(known) <= _EXACT:
-        yield from _pairs(vectors, known, same)
-        return
-    bits = max(8, int(math.log2(len(known) / 16)))
-    planes = np.random.default_rng(_SEED).standard_normal((vectors.shape[1], bits * _BANDS)).astype(np.float32)
-    powers = (1 << np.arange(bits)).astype(np.int64)
-    for band in range(_BANDS):
-        signs = vectors[known] @ planes[:, band * bits : (band + 1) * bits] > 0
-        codes = signs @ powers
-        order = np.argsort(codes, kind="stable")
-        for bucket in np.split(known[order], np.flatnonzero(np.diff(codes[order])) + 1):
-            if len(bucket) > 1:
-                yield from _pairs(vectors, bucket[:_CROWDED], same)
+def _sums(reading: Reading) -> _Sums:
+    """Where to file a text. A word's number is its hash: a sum that two share by accident costs one comparison."""
+    loose = [word for word in reading.words if is_loose_one(word)]
+    total = sum(hash(key) for key in reading.keys)
+    wholes = [total - sum(hash(word.key) for word in loose[:gone]) for gone in range(len(loose) + 1)]
+    extra = _additions(reading, loose)
+    missing = {
+        sum(hash(word.key) for word in some)
+        for count in range(1, MOST_EXTRA + 1)
+        for some in combinations(extra[:_MOST_ADDITIONS], count)
+    }
+    lesser = {whole - gone for whole in wholes for gone in missing}
+    return _Sums(tuple(wholes) if reading.words else (), tuple(lesser), len(extra) > _MOST_ADDITIONS)
 
 
-def _pairs(vectors: Vectors, places: NDArray[np.int64], same: float) -> Iterator[Pair]:
-    part = vectors[places]
-    rows, columns = np.nonzero(np.tril(part @ part.T >= same, -1))
-    for row, column in zip(places[rows].tolist(), places[columns].tolist(), strict=True):
-        yield (row, column) if row > column else (column, row)
+def _additions(reading: Reading, loose: Sequence[Word]) -> list[Word]:
+    """With each "one" and without any: what stands before a noun may describe it only then."""
+    found = {word.start: word for word in additions(reading)}
+    if loose:
+        places = {word.start for word in loose}
+        rest = Reading(tuple(word for word in reading.words if word.start not in places), reading.tail)
+        found |= {word.start: word for word in additions(rest)}
+    return [found[place] for place in sorted(found)]
