@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.model import SIGNALS
-from holdfast.store.sqlite.halves import halved, whole
+from holdfast.store.halves import halved, whole
 from memories import EAGER, OpenMemory, answers, assistant, ingest_month, user
 
 _CLAIM = 5  # codes of spaces in the keys of vectors (store/sqlite/keys.py)

@@ -47,6 +47,8 @@ READS: dict[str, Callable[[SqliteSnapshot], object]] = {
     "documents of records": lambda view: view.documents(Space.RECORD, 0, 5),
     "record": lambda view: view.record("r-1"),
     "recent records": lambda view: view.recent_records(5, None, None, None, None),
+    "a page of turns": lambda view: view.turns_page(5, view.turns_page(5)[-1].id),
+    "a page of records": lambda view: view.records_page(5, "r-1"),
     "hidden": lambda view: view.hidden(Space.TURN),
     "is hidden": lambda view: view.is_hidden("t-1"),
     "acts": lambda view: view.acts("t-1"),
@@ -84,6 +86,25 @@ def test_a_read_uses_an_index_and_neither_scans_nor_sorts(open_memory: OpenMemor
     assert steps
     assert [step for step in steps if step.startswith("SCAN") and "CONSTANT" not in step] == []
     assert [step for step in steps if "TEMP B-TREE" in step] == []
+
+
+@pytest.mark.requirement("RECALL-5")
+def test_what_was_replaced_is_read_without_reading_every_record(open_memory: OpenMemory, tmp_path: Path) -> None:
+    ingest_month(open_memory(), 60)
+    store = SqliteStore(tmp_path / "memory.db", QUICK.store)
+    asked: list[str] = []
+
+    def note(_: object, sql: str, values: apsw.Bindings | None) -> bool:
+        asked.append(sql)
+        return True
+
+    with store.snapshot("ana") as view:
+        view._connection.exec_trace = note
+        view.retired()
+        view._connection.exec_trace = None
+        (step,) = [str(row[3]) for row in view._connection.execute(f"EXPLAIN QUERY PLAN {asked[0]}", (view.ns,))]
+    store.close()
+    assert "records_retired" in step
 
 
 @pytest.mark.requirement("RECALL-5", "INV-4")

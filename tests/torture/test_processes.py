@@ -34,7 +34,7 @@ def run_all(calls: list[list[object]]) -> list[list[str]]:
     return said
 
 
-def check_writers(path: Path, processes: int, turns: int) -> None:
+def check_writers(path: Path | str, processes: int, turns: int) -> None:
     said = run_all([["write", path, run, turns] for run in range(processes)])
     safe = [line for lines in said for line in lines if line != "done"]
     with Memory(path, "ana", embedder=HashEmbedder(), settings=EAGER) as memory:

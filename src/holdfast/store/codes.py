@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from holdfast.model import Kind, Provenance, Role
 
-__all__ = ["KINDS", "ROLES", "kind_number", "lowered", "role_number"]
+__all__ = ["KINDS", "ROLES", "SLOTS", "kind_number", "lowered", "role_number"]
 
 # Stored as numbers: only ever append.
 ROLES = (Role.USER, Role.ASSISTANT, Role.SYSTEM, Role.TOOL)
 KINDS = (Kind.TURN, Kind.FACT, Kind.PREFERENCE, Kind.DECISION, Kind.GUIDANCE, Kind.SUMMARY, Kind.EPISODE)
+SLOTS = 16
+"""Embedding models that a namespace keeps the vectors of; the seventeenth takes the place of the first."""
 _BEST_FIRST = tuple(Provenance)
 _DIGITS = 6  # of a confidence: .9 times .8 is .72
 _ROLE_NUMBER = {role: number for number, role in enumerate(ROLES)}

@@ -1,4 +1,4 @@
-"""From a location to an engine: a path is a SQLite file."""
+"""From a location to an engine: a path is a SQLite file, an address a PostgreSQL server."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from holdfast.errors import StoreError
+from holdfast.errors import MissingExtra, StoreError
 from holdfast.settings import StoreSettings
 from holdfast.store.protocol import Held, Store
 
@@ -24,11 +24,25 @@ def open_store(location: str | os.PathLike[str], settings: StoreSettings) -> Sto
     name = os.fspath(location)
     if not name or "\x00" in name:
         raise StoreError("a store needs a path, for example memory.db")
+    if name.startswith(("postgresql://", "postgres://")):
+        return _open_on_server(name, settings)
     if "://" in name:
-        raise StoreError(f"no engine for {name.split('://', 1)[0]}:// in this version; give the path of a SQLite file")
+        raise StoreError(
+            f"no engine for {name.split('://', 1)[0]}://; give the path of a SQLite file, or postgresql://…"
+        )
     from holdfast.store.sqlite.engine import SqliteStore
 
     return SqliteStore(Path(name), settings)
+
+
+def _open_on_server(url: str, settings: StoreSettings) -> Store:
+    try:
+        import psycopg  # noqa: F401
+    except ImportError as error:
+        raise MissingExtra("a store on PostgreSQL", "postgres") from error
+    from holdfast.store.postgres.engine import PostgresStore
+
+    return PostgresStore(url, settings)
 
 
 def default_location() -> str:

@@ -41,6 +41,8 @@ __all__ = [
     "Passage",
     "Retired",
     "Scope",
+    "Server",
+    "SessionSpan",
     "Snapshot",
     "Space",
     "Standing",
@@ -234,6 +236,17 @@ class Counts:
 
 
 @dataclass(frozen=True)
+class SessionSpan:
+    """One conversation in a list of them."""
+
+    name: str
+    turns: int
+    first: datetime | None
+    """When its first turn was said; None without turns. Likewise the next."""
+    last: datetime | None
+
+
+@dataclass(frozen=True)
 class TakenOver:
     """What became of the lines of another log."""
 
@@ -255,6 +268,21 @@ class Held:
     turns: int
     lines: int
     schema: int
+
+
+@dataclass(frozen=True)
+class Server:
+    """The server that a store is on."""
+
+    version: str
+    role: str
+    """Whom the store is to it."""
+    schema: str
+    """The schema its tables lie in."""
+    citus: str | None
+    """The version of Citus, which spreads tables over nodes; None if it is not there."""
+    nodes: int | None
+    """How many nodes the store is spread over; None if it is not."""
 
 
 class Scope(StrEnum):
@@ -363,6 +391,32 @@ class Snapshot(Protocol):
     def recent_records(
         self, limit: int, kind: Kind | None, since: datetime | None, until: datetime | None, session: str | None
     ) -> list[Record]: ...
+    def sessions(self, limit: int, before: str | None = None) -> list[SessionSpan]:
+        """A page of them, the one that was spoken in last first; `before` names the last of the page before."""
+        ...
+
+    def turns_page(self, limit: int, before: str | None = None, until: datetime | None = None) -> list[Turn]:
+        """Turns, forgotten ones too, newest first by when they were said, then by place in the log; `before` is the
+        id of the last of the page before.
+        """
+        ...
+
+    def records_page(
+        self,
+        limit: int,
+        before: str | None = None,
+        kind: Kind | None = None,
+        provenance: Provenance | None = None,
+        live: bool | None = None,
+        merged: bool = False,
+    ) -> list[Record]:
+        """Records in the order of recent_records; `before` is the id of the last of the page before.
+
+        `provenance` as it was said, before the janitor; `live` as is_live has it, None for all; `merged`: only those
+        that took in more than one statement, and no digests.
+        """
+        ...
+
     def protected(self) -> list[int]:
         """The numbers of the guidance that compactions keep word for word."""
         ...
@@ -446,6 +500,10 @@ class Store(Protocol):
     @property
     def schema(self) -> int: ...
 
+    def namespaces(self) -> list[str]:
+        """Every namespace that has a name, in the order of their names; erased ones have none."""
+        ...
+
     def bootstrap(self, namespace: str, session: str | None) -> None:
         """Create what is needed; calling it twice changes nothing."""
         ...
@@ -504,12 +562,16 @@ class Store(Protocol):
         """Destroy a namespace, session, turn or record by its exact name, with everything derived from it.
 
         One transaction, which also drops the views: derived work makes them anew of what is left. NotFound if there is
-        no such thing. Its bytes are gone when sweep() says so; if a crash comes between, the next open sweeps.
+        no such thing. Its bytes are gone when sweep() says so; if a crash comes between, the next open (of a
+        file) or the next sweep (of a server) does it.
         """
         ...
 
     def sweep(self) -> str | None:
-        """Leave no bytes of what was erased in any file of the store; None when done, else what keeps it from it."""
+        """Leave no bytes of what was erased in any file of the store; None when done, else what keeps it from it.
+
+        Of a server's files a client can promise less: see the engine.
+        """
         ...
 
     def content(self, namespace: str, scope: Scope, noun: str) -> Content:
@@ -528,7 +590,10 @@ class Store(Protocol):
         ...
 
     def files(self) -> Iterator[tuple[str, Iterator[bytes]]]:
-        """Every file of the store, with its bytes a piece at a time; pieces overlap, so that nothing falls between."""
+        """Every file of the store, with its bytes a piece at a time; pieces overlap, so that nothing falls between.
+
+        Of a server, every table with the values of its rows.
+        """
         ...
 
     def note_copy(self, namespace: str | None, path: str, at: datetime) -> None:
@@ -576,4 +641,12 @@ class Store(Protocol):
         ...
 
     def size(self) -> int: ...
+    def server(self) -> Server | None:
+        """What it runs on; None for a file."""
+        ...
+
+    def shard(self) -> Server:
+        """Spread it over the nodes of its server by namespace; StoreError where there are none."""
+        ...
+
     def close(self) -> None: ...

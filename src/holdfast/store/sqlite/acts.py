@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from datetime import datetime
-from typing import cast
 
 import apsw
 
-from holdfast.model import Action, Entry, Kind, Provenance, Record
+from holdfast.model import Action, Entry
 from holdfast.moments import from_micros, to_micros, utc_now
+from holdfast.store.acting import remembered_record
 from holdfast.store.protocol import ADMIT_STAGE
 from holdfast.store.sqlite.compactions import apply_compaction
 from holdfast.store.sqlite.ends import last_seq
@@ -74,7 +73,7 @@ def apply_act(connection: apsw.Connection, ns: int, seq: int, action: Action) ->
     """The effect of the act that stands at `seq` in the log."""
     match action.entry:
         case Entry.REMEMBER:
-            _remember(connection, ns, seq, action)
+            insert_record(connection, ns, next_number(connection, ns), remembered_record(action), seq)
         case Entry.FORGET:
             connection.execute("INSERT OR REPLACE INTO hidden VALUES (?, ?, ?)", (ns, action.subject, seq))
         case Entry.UNFORGET:
@@ -104,22 +103,3 @@ def replay_acts(connection: apsw.Connection, ns: int) -> None:
         assert isinstance(pos, int) and isinstance(subject, str) and isinstance(at, int) and isinstance(payload, str)
         act = Action(Entry(str(entry)), subject, from_micros(at), json.loads(payload))
         apply_act(connection, ns, number_of(pos), act)
-
-
-def _remember(connection: apsw.Connection, ns: int, seq: int, action: Action) -> None:
-    said = cast("Mapping[str, str]", action.payload)
-    # Only these two: what a caller gave must not pose as what Holdfast notes on records of its own.
-    metadata = {name: said[name] for name in ("key", "given") if name in said}
-    record = Record(
-        id=action.subject,
-        namespace="",  # rows know it by number
-        kind=Kind(said["kind"]),
-        text=said["text"],
-        provenance=Provenance(said["provenance"]),
-        confidence=float(said["confidence"]),
-        evidence_count=1,
-        at=action.at,
-        valid_from=action.at,
-        metadata=metadata,
-    )
-    insert_record(connection, ns, next_number(connection, ns), record, seq)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import apsw
 
-from holdfast.log.compaction import COLLECTION, Told, elevated, read_compaction
-from holdfast.model import Action, Decision, Record
+from holdfast.log.compaction import Told, read_compaction
+from holdfast.model import Action, Decision
 from holdfast.moments import to_micros
+from holdfast.store.acting import told_record
 from holdfast.store.protocol import COMPACTION, NewRecord
+from holdfast.store.rows import pack_metadata
 from holdfast.store.sqlite.keys import number_of
 from holdfast.store.sqlite.records import write_record
-from holdfast.store.sqlite.rows import pack_metadata
 
 __all__ = ["apply_compaction"]
 
@@ -23,28 +24,11 @@ def apply_compaction(connection: apsw.Connection, ns: int, seq: int, action: Act
         sources = _numbers(connection, ns, told.turn_ids)
         if len(sources) < len(told.turn_ids):  # a turn of it was erased: what was made of it is no more
             continue
-        write_record(connection, ns, NewRecord(_record(told, action, str(namespace)), seq, sources, None), slot=0)
+        write_record(connection, ns, NewRecord(told_record(told, action, str(namespace)), seq, sources, None), slot=0)
         _explain(connection, ns, told, action)
     connection.execute(
         "INSERT INTO cursors VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET done = max(done, excluded.done)",
         (ns, made.stage, made.upto),
-    )
-
-
-def _record(told: Told, action: Action, namespace: str) -> Record:
-    # The line may come from another namespace's log, and names that one.
-    own = {COLLECTION: elevated(namespace)} if COLLECTION in told.details else {}
-    return Record(
-        id=told.id,
-        namespace="",  # rows know it by number
-        kind=told.kind,
-        text=told.text,
-        provenance=told.provenance,
-        confidence=told.confidence,
-        evidence_count=len(told.turn_ids),
-        at=told.until,
-        valid_from=told.since,
-        metadata={COMPACTION: action.subject, **told.details, **own},
     )
 
 

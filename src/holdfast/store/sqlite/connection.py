@@ -119,6 +119,8 @@ class Connections:
         self._idle: list[apsw.Connection] = []
         self._mine = threading.local()
         """The reader this thread is inside of, if any: a snapshot inside a snapshot sees the same moment."""
+        self._file: tuple[int, int] | None = None
+        """Device and inode, once it is there."""
         _check_path(path)
         with translated(path):
             self._lock = FileLock(path.with_name(path.name + "-lock"))
@@ -131,6 +133,7 @@ class Connections:
             except BaseException:
                 self._lock.close()
                 raise
+        self._file = _identity(path)
 
     def _open(self) -> apsw.Connection:
         connection = apsw.Connection(str(self.path))
@@ -198,11 +201,20 @@ class Connections:
                 writer.execute("BEGIN IMMEDIATE")
                 try:
                     yield writer
+                    self._check_file()
                     writer.execute("COMMIT")
                 except BaseException:
                     if writer.in_transaction:
                         writer.execute("ROLLBACK")
                     raise
+
+    def _check_file(self) -> None:
+        """SQLite goes on writing into a file that has no name any more: what it acknowledged would be lost."""
+        if self._file is not None and _identity(self.path) != self._file:
+            raise StoreError(
+                f"{self.path} was moved or deleted while it was open; nothing of this write was kept. "
+                "Put the file back if you can, and start again"
+            )
 
     def sweep(self, wait: bool = True) -> str | None:
         """Write the file anew and empty the WAL, so that nothing of what was erased lies in either.
@@ -299,6 +311,14 @@ class Connections:
 
 def _has_tables(connection: apsw.Connection) -> bool:
     return bool(connection.execute("SELECT count(*) FROM sqlite_master").get)
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _check_path(path: Path) -> None:

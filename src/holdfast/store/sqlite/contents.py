@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 from collections import Counter
@@ -12,10 +11,10 @@ from typing import ClassVar
 
 import apsw
 
-from holdfast.log.compaction import read_compaction
+from holdfast.store.contents import content_of, plain_vector, vector_spans
+from holdfast.store.ground import Doomed, find_doomed
 from holdfast.store.protocol import CLAIMS_A_TURN, Content, Scope, Space
-from holdfast.store.sqlite.erase import Doomed, find_doomed
-from holdfast.store.sqlite.halves import whole
+from holdfast.store.sqlite.erase import SqliteGround
 from holdfast.store.sqlite.keys import NS_SHIFT, NUMBER_MASK, SLOTS, number_of, place, vector_place
 
 __all__ = ["FILES", "RawFiles", "read_content", "read_live_vectors", "read_truth"]
@@ -24,51 +23,17 @@ FILES = ("", "-wal", "-shm", "-lock", "-work")
 """Endings of the files of a store."""
 _PIECE = 4_000_000
 _OVERLAP = 4096  # a string that is looked for is shorter
-_DIGEST = 16  # bytes before the vector of a claim (derive/claims.py)
 
 
 def read_content(connection: apsw.Connection, namespace: str, scope: Scope, noun: str) -> Content:
-    doomed = find_doomed(connection, namespace, scope, noun)
-    names = [*doomed.ids, *doomed.own, *(turn.key for turn in doomed.turns if turn.key is not None)]
-    if scope is Scope.NAMESPACE:
-        names.append(namespace)
-    if scope in (Scope.NAMESPACE, Scope.SESSION):
-        names += dict.fromkeys(turn.session_name for turn in doomed.turns)
-    texts = [turn.text for turn in doomed.turns]
-    texts += [text for turn in doomed.turns if turn.metadata for text in _strings(json.loads(turn.metadata))]
-    made = [*doomed.records.values(), *_acts_about(connection, doomed, everything=scope is Scope.NAMESPACE)]
-    return Content(
-        tuple(dict.fromkeys(texts)),
-        tuple(dict.fromkeys(made)),
-        tuple(dict.fromkeys(names)),
-        _vectors(connection, doomed),
-    )
+    ground = SqliteGround(connection, namespace)
+    doomed = find_doomed(ground, scope, noun)
+    return content_of(ground, doomed, scope, _vectors(connection, ground.ns, doomed))
 
 
-def _acts_about(connection: apsw.Connection, doomed: Doomed, everything: bool) -> list[str]:
-    gone = doomed.ids | doomed.own
-    texts: list[str] = []
-    rows = connection.execute(
-        "SELECT id, entry, text FROM log WHERE ns = ? AND entry NOT IN ('turn', 'erase')", (doomed.ns,)
-    )
-    for subject, entry, payload in rows:
-        said = json.loads(str(payload))
-        if entry == "compact":
-            told = read_compaction(said).told
-            texts += [one.text for one in told if everything or one.id in gone or gone.intersection(one.turn_ids)]
-        elif everything or subject in gone:
-            texts += _strings(said)
-    return texts
-
-
-def _vectors(connection: apsw.Connection, doomed: Doomed) -> tuple[bytes, ...]:
-    ns = doomed.ns
+def _vectors(connection: apsw.Connection, ns: int, doomed: Doomed) -> list[bytes]:
     rows = connection.execute("SELECT pos, id FROM records WHERE ns = ?", (ns,)).fetchall()
-    records = [number_of(int(str(pos))) for pos, noun in rows if noun in doomed.own]
-    spans = [(Space.RECORD, num, num) for num in records]
-    for turn in doomed.turns:
-        spans += [(space, turn.seq, turn.seq) for space in (Space.TURN, Space.TOLD)]
-        spans.append((Space.CLAIM, turn.seq * CLAIMS_A_TURN, (turn.seq + 1) * CLAIMS_A_TURN - 1))
+    spans = vector_spans(doomed, [number_of(int(str(pos))) for pos, noun in rows if noun in doomed.own])
     found: list[bytes] = []
     for slot in range(SLOTS):
         for space, low, high in spans:
@@ -76,23 +41,8 @@ def _vectors(connection: apsw.Connection, doomed: Doomed) -> tuple[bytes, ...]:
                 "SELECT data FROM vectors WHERE pos BETWEEN ? AND ?",
                 (vector_place(ns, slot, space, low), vector_place(ns, slot, space, high)),
             ).fetchall()
-            found += [_plain(space, data) for (data,) in stored if isinstance(data, bytes) and data]
-    return tuple(dict.fromkeys(found))
-
-
-def _plain(space: Space, stored: bytes) -> bytes:
-    """As float32; a claim's is kept behind the digest of its text, in half precision."""
-    if space is not Space.CLAIM:
-        return whole([stored])[0]
-    return whole([whole([stored])[0][_DIGEST:] + b"h"])[0]
-
-
-def _strings(value: object) -> list[str]:
-    if isinstance(value, str):
-        return [value]
-    if isinstance(value, dict):
-        return [text for one in value.values() for text in _strings(one)]
-    return [text for one in value for text in _strings(one)] if isinstance(value, list) else []
+            found += [plain_vector(space, data) for (data,) in stored if isinstance(data, bytes) and data]
+    return found
 
 
 def read_truth(connection: apsw.Connection, namespace: str) -> Iterator[str]:
@@ -119,7 +69,7 @@ def read_live_vectors(connection: apsw.Connection) -> Iterator[bytes]:
         space = codes[(pos & ((1 << NS_SHIFT) - 1)) % vector_place(0, 1, Space.TURN, 0) & ~NUMBER_MASK]
         held = num // CLAIMS_A_TURN if space is Space.CLAIM else num
         if data and place(ns, held) in (records if space is Space.RECORD else live):
-            yield _plain(space, data)
+            yield plain_vector(space, data)
 
 
 class RawFiles:

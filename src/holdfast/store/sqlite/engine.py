@@ -11,26 +11,28 @@ from pathlib import Path
 
 import apsw
 
-from holdfast.errors import StoreBusy
+from holdfast.errors import StoreBusy, StoreError
 from holdfast.log.ids import new_id
 from holdfast.log.lines import Line, TurnLine
 from holdfast.model import Action, NewTurn, Turn
 from holdfast.moments import to_micros
 from holdfast.settings import StoreSettings
-from holdfast.store.protocol import Changes, Content, Held, Move, Scope, Space, Swept, TakenOver
+from holdfast.store.erasing import erase
+from holdfast.store.halves import halved
+from holdfast.store.protocol import Changes, Content, Held, Move, Scope, Server, Space, Swept, TakenOver
+from holdfast.store.rows import pack_metadata, pack_signals, read_turn
 from holdfast.store.sqlite.acts import admitted, apply_act, holds_act, write_act
 from holdfast.store.sqlite.connection import Connections, FileLock
 from holdfast.store.sqlite.contents import RawFiles, read_content, read_live_vectors, read_truth
 from holdfast.store.sqlite.copies import copy_store
 from holdfast.store.sqlite.ends import Ends, known_namespace, namespace_number, session_number
-from holdfast.store.sqlite.erase import erase
-from holdfast.store.sqlite.halves import halved
+from holdfast.store.sqlite.erase import SqliteGround
 from holdfast.store.sqlite.health import drop_lost, drop_vectors
 from holdfast.store.sqlite.keys import SLOTS, place, vector_place
 from holdfast.store.sqlite.lines import INSERT_TURN, take_over, turn_row
 from holdfast.store.sqlite.records import write_record
 from holdfast.store.sqlite.retrievals import count_retrievals
-from holdfast.store.sqlite.rows import FROM_LOG, TURN_COLUMNS, pack_metadata, pack_signals, read_turn
+from holdfast.store.sqlite.rows import FROM_LOG, TURN_COLUMNS
 from holdfast.store.sqlite.schema import SCHEMA
 from holdfast.store.sqlite.snapshot import SqliteSnapshot
 from holdfast.store.sqlite.tombs import Tombs, erased_since, misses_turns
@@ -56,6 +58,11 @@ class SqliteStore:
     @property
     def location(self) -> str:
         return str(self._path)
+
+    def namespaces(self) -> list[str]:
+        with self._connections.reading() as connection:
+            rows = connection.execute("SELECT name FROM namespaces").fetchall()
+        return sorted(str(name) for (name,) in rows)
 
     # --- writing the log
 
@@ -237,7 +244,7 @@ class SqliteStore:
             with self._connections.alone():
                 try:
                     with self._connections.writing() as connection:
-                        return erase(connection, namespace, scope, noun, at)
+                        return erase(SqliteGround(connection, namespace), scope, noun, at)
                 finally:
                     self._ends.forget()
 
@@ -298,6 +305,12 @@ class SqliteStore:
             for part in (self._path, self._path.with_name(self._path.name + "-wal"))
             if part.exists()
         )
+
+    def server(self) -> None:
+        return None
+
+    def shard(self) -> Server:
+        raise StoreError(f"{self._path} is a file, which cannot be spread over servers. Copy it first: holdfast copy")
 
     def close(self) -> None:
         self._connections.close()

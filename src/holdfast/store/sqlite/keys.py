@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from holdfast.store.codes import SLOTS
 from holdfast.store.protocol import Space
 
 __all__ = ["NS_SHIFT", "NUMBER_MASK", "SLOTS", "number_of", "place", "vector_place"]
@@ -11,10 +12,9 @@ _NUM_BITS = 34
 _SPACE_BITS = 3
 # Records lay at 4 from the first, when there were fewer spaces.
 _SPACE_CODE = {Space.TURN: 0, Space.PASSAGE: 1, Space.TOLD: 2, Space.WINDOW: 3, Space.RECORD: 4, Space.CLAIM: 5}
-_SLOT_BITS = 4
+_SLOT_BITS = (SLOTS - 1).bit_length()
 NS_SHIFT = _NUM_BITS + _SPACE_BITS + _SLOT_BITS
 NUMBER_MASK = (1 << _NUM_BITS) - 1
-SLOTS = 1 << _SLOT_BITS
 
 
 def place(ns: int, num: int) -> int:

@@ -13,8 +13,8 @@ import apsw
 from holdfast.log.tidying import read_tidying
 from holdfast.model import Action
 from holdfast.moments import to_micros
+from holdfast.store.rows import pack_metadata
 from holdfast.store.sqlite.keys import NUMBER_MASK
-from holdfast.store.sqlite.rows import pack_metadata
 
 __all__ = ["apply_tidying", "lift", "standing", "undo_tidying"]
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
 import apsw
 
 from holdfast.log.compaction import read_compaction
-from holdfast.log.tombstones import Marker, Tombstone, erased_turn, read_tombstone
-from holdfast.model import Action, NewTurn, Turn
+from holdfast.log.tombstones import Marker, Tombstone, read_tombstone
+from holdfast.model import Action
 from holdfast.moments import to_micros
-from holdfast.store.codes import ROLES, role_number
+from holdfast.store.codes import role_number
 from holdfast.store.sqlite.keys import place
+from holdfast.store.tombs import TOMB_COLUMNS, read_tomb
+from holdfast.store.tombs import Tombs as AnyTombs
 
 __all__ = [
     "Tombs",
@@ -22,8 +22,6 @@ __all__ = [
     "misses_turns",
     "read_tombs",
 ]
-
-_COLUMNS = "seq, noun, session, idx, role, said, timed, key"
 
 
 def apply_erase(connection: apsw.Connection, ns: int, seq: int, action: Action) -> None:
@@ -51,9 +49,9 @@ def marker_of(connection: apsw.Connection, namespace: str) -> Marker:
 def read_tombs(connection: apsw.Connection, ns: int, session: bytes) -> list[tuple[int, Tombstone]]:
     """The turns of a session that were erased, in its order."""
     rows = connection.execute(
-        f"SELECT {_COLUMNS} FROM tombstones WHERE ns = ? AND session = ? ORDER BY idx", (ns, session)
+        f"SELECT {TOMB_COLUMNS} FROM tombstones WHERE ns = ? AND session = ? ORDER BY idx", (ns, session)
     ).fetchall()
-    return [_read(row) for row in rows]
+    return [read_tomb(row) for row in rows]
 
 
 def last_erased_index(connection: apsw.Connection, ns: int, namespace: str, session: str) -> int:
@@ -85,63 +83,33 @@ def misses_turns(connection: apsw.Connection, ns: int, compaction: Action) -> bo
     )
 
 
-class Tombs:
-    """Knows what was erased when it comes to a namespace again. Where nothing was, it costs one look."""
-
+class Tombs(AnyTombs):
     def __init__(self, connection: apsw.Connection, ns: int, namespace: str) -> None:
         self._connection = connection
         self._ns = ns
-        self._namespace = namespace
         there = connection.execute("SELECT EXISTS (SELECT 1 FROM tombstones WHERE ns = ?)", (ns,)).get
-        self._marker = marker_of(connection, namespace) if there else None
+        super().__init__(marker_of(connection, namespace) if there else None, namespace)
 
-    def turn(self, turn: NewTurn, session: str, now: datetime) -> Turn | None:
-        """The erased turn that this one is, by its key or, if its time was given, by role, text and time."""
-        if self._marker is None:
-            return None
-        if turn.key is not None:
-            return self._known("key", self._marker.key(session, turn.key), turn, session, now)
-        if turn.at_given:
-            mark = self._marker.timed(session, turn.role, turn.text, turn.at)
-            return self._known("timed", mark, turn, session, now)
-        return None
+    def _by_key(self, session: bytes, mark: bytes) -> tuple[int, Tombstone] | None:
+        return self._known("key", session, mark)
 
-    def noun(self, noun_id: str) -> bool:
-        """Whether a turn or record of this id was erased here."""
-        if self._marker is None:
-            return False
-        row = self._connection.execute(
-            "SELECT 1 FROM tombstones WHERE ns = ? AND noun = ?", (self._ns, self._marker.noun(noun_id))
-        ).fetchone()
-        return row is not None
+    def _by_time(self, session: bytes, mark: bytes) -> tuple[int, Tombstone] | None:
+        return self._known("timed", session, mark)
 
-    def stood_at(self, turn: NewTurn, session: str, index: int) -> bool:
-        """Whether this very turn stood at this place of the session and was erased."""
-        if self._marker is None:
-            return False
+    def _has_noun(self, mark: bytes) -> bool:
+        row = self._connection.execute("SELECT 1 FROM tombstones WHERE ns = ? AND noun = ?", (self._ns, mark))
+        return row.fetchone() is not None
+
+    def _has_said(self, session: bytes, index: int, said: bytes) -> bool:
         row = self._connection.execute(
             "SELECT 1 FROM tombstones WHERE ns = ? AND session = ? AND idx = ? AND said = ?",
-            (self._ns, self._marker.session(session), index, self._marker.said(session, turn.role, turn.text)),
-        ).fetchone()
-        return row is not None
+            (self._ns, session, index, said),
+        )
+        return row.fetchone() is not None
 
-    def _known(self, column: str, mark: bytes, turn: NewTurn, session: str, now: datetime) -> Turn | None:
-        assert self._marker is not None
+    def _known(self, column: str, session: bytes, mark: bytes) -> tuple[int, Tombstone] | None:
         row = self._connection.execute(
-            f"SELECT {_COLUMNS} FROM tombstones WHERE ns = ? AND session = ? AND {column} = ?",
-            (self._ns, self._marker.session(session), mark),
+            f"SELECT {TOMB_COLUMNS} FROM tombstones WHERE ns = ? AND session = ? AND {column} = ?",
+            (self._ns, session, mark),
         ).fetchone()
-        if row is None:
-            return None
-        seq, tombstone = _read(row)
-        return erased_turn(tombstone, turn, self._namespace, session, seq, now)
-
-
-def _read(row: tuple[object, ...]) -> tuple[int, Tombstone]:
-    seq, noun, session, index, role, said, timed, key = row
-    assert isinstance(seq, int) and isinstance(noun, bytes) and isinstance(session, bytes) and isinstance(said, bytes)
-    assert isinstance(index, int) and isinstance(role, int)
-    return seq, Tombstone(
-        noun, session, index, ROLES[role], said, timed if isinstance(timed, bytes) else None,
-        key if isinstance(key, bytes) else None,
-    )  # fmt: skip
+        return None if row is None else read_tomb(row)

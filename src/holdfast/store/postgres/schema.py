@@ -1,0 +1,86 @@
+"""The tables of the PostgreSQL engine: numbered files of SQL, applied once each, in order."""
+
+from __future__ import annotations
+
+import secrets
+from hashlib import blake2b
+from importlib.resources import files
+
+import psycopg
+from psycopg import sql
+
+from holdfast.errors import StoreForeign, StoreNewer
+
+__all__ = ["SCHEMA", "TABLES", "lock_number", "migrate", "migrations"]
+
+TABLES = (
+    "namespaces", "views", "sessions", "log", "records", "sources", "hidden", "gone", "receipts", "cursors",
+    "documents", "postings", "vectors", "segments", "models", "passages", "signals", "counters", "retrievals", "tended",
+    "tombstones", "refused", "unswept", "copies",
+)  # fmt: skip
+"""Tables whose key begins with the namespace; the others, `secrets` and `schema_versions`, have a row or two."""
+
+_SECRET_BYTES = 32
+
+
+def lock_number(*names: str) -> int:
+    """The advisory lock of this name: they are numbers, and shared with whatever else uses the database."""
+    digest = blake2b("\x00".join(names).encode(), digest_size=8, person=b"holdfast")
+    return int.from_bytes(digest.digest(), "big", signed=True)
+
+
+def migrations() -> list[str]:
+    """Statement files in the order of their numbers. Never change one that has shipped: add the next."""
+    folder = files("holdfast.store.postgres") / "migrations"
+    names = sorted(one.name for one in folder.iterdir() if one.name.endswith(".sql"))
+    assert [int(name[:4]) for name in names] == list(range(1, len(names) + 1)), "a number is missing or comes twice"
+    return [(folder / name).read_text("utf-8") for name in names]
+
+
+SCHEMA = len(migrations())
+
+
+def migrate(connection: psycopg.Connection, schema: str, place: str) -> int:
+    """Bring the tables to this version's state in one transaction; the schema that was found.
+
+    Whoever else starts meanwhile waits for the lock, and finds it done.
+    """
+    name = sql.Identifier(schema)
+    with connection.transaction():
+        connection.execute("SELECT pg_advisory_xact_lock(%s)", (lock_number(schema),))
+        there = connection.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", (schema,)).fetchone()
+        if there is None:
+            connection.execute(sql.SQL("CREATE SCHEMA {}").format(name))
+        connection.execute(sql.SQL("SET LOCAL search_path TO {}").format(name))
+        found = _found(connection, schema, place)
+        if found > SCHEMA:
+            raise StoreNewer(
+                f"{place} was made by a newer Holdfast (schema {found}, this one knows {SCHEMA}). "
+                "Upgrade: pip install -U holdfast"
+            )
+        for number, statements in enumerate(migrations()[found:], found + 1):
+            connection.execute(statements.encode(), prepare=False)
+            connection.execute("INSERT INTO schema_versions (version) VALUES (%s)", (number,))
+        if found == 0:
+            secret = secrets.token_bytes(_SECRET_BYTES)
+            connection.execute("INSERT INTO secrets VALUES (1, %s)", (secret,))
+    return found
+
+
+def _found(connection: psycopg.Connection, schema: str, place: str) -> int:
+    tables = {
+        str(row[0])
+        for row in connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = %s", (schema,)).fetchall()
+    }
+    if "schema_versions" not in tables:
+        if "log" in tables or "namespaces" in tables:
+            raise StoreForeign(
+                f"the schema {schema} of {place} holds tables of another program; "
+                "choose another with ?holdfast_schema=NAME in the address"
+            )
+        connection.execute(
+            "CREATE TABLE schema_versions (version INTEGER PRIMARY KEY, at TIMESTAMPTZ NOT NULL DEFAULT now())"
+        )
+        return 0
+    row = connection.execute("SELECT coalesce(max(version), 0) FROM schema_versions").fetchone()
+    return int(row[0]) if row else 0

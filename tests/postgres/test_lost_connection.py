@@ -1,0 +1,147 @@
+"""A connection that goes away in the middle of a write: what was kept is kept once, what was not is written again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from datetime import UTC, datetime
+from urllib.parse import urlsplit
+
+import psycopg
+import pytest
+from severing import Cut, Wire
+
+from holdfast import Memory
+from holdfast.settings import StoreSettings
+from holdfast.store.open import open_store
+from holdfast.store.protocol import Changes, Move
+from holdfast.testing import HashEmbedder
+from memories import QUICK, texts, user
+from postgres_engine import Engine
+
+BOTH = pytest.mark.parametrize("cut", [Cut.BEFORE, Cut.AFTER])
+
+
+@pytest.fixture
+def wire(url: str) -> Iterator[Wire]:
+    wire = Wire(url)
+    yield wire
+    wire.close()
+
+
+@BOTH
+@pytest.mark.requirement("INV-1", "LOG-2")
+def test_a_turn_is_kept_once_wherever_the_wire_is_cut(wire: Wire, cut: Cut) -> None:
+    with Memory(wire.url, "ana", embedder="none", settings=QUICK) as memory:
+        first = memory.ingest("the one before", session="s")
+        wire.cut, wire.cut_at = cut, b"zanzibar"
+        kept = memory.ingest("I moved to zanzibar", session="s")
+        assert wire.cuts == 1
+        after = memory.ingest("the one after", session="s")
+        assert [turn.id for turn in memory.thread("s")] == [first.id, kept.id, after.id]
+        assert [turn.seq for turn in memory.thread("s")] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("many", [1, 3])
+def test_a_turn_that_the_server_is_slow_to_keep_is_kept_once(wire: Wire, postgres: Engine, url: str, many: int) -> None:
+    """The first attempt is not dead: it waits, and so does the second. Whoever comes first, there is one turn."""
+    turns = [user(f"{number} days to zanzibar") for number in range(many)]
+    with Memory(wire.url, "ana", embedder="none", settings=QUICK) as memory, ThreadPoolExecutor(1) as pool:
+        memory.ingest("hello", session="s")
+        memory.flush()
+        with psycopg.connect(postgres.server.url_for_admin(urlsplit(url).path.lstrip("/"))) as slow:
+            slow.execute("SELECT 1 FROM holdfast.namespaces FOR UPDATE")
+            wire.cut, wire.cut_at = Cut.MEANWHILE, b"zanzibar"
+            if many == 1:
+                kept = pool.submit(lambda: [memory.ingest(str(turns[0]["content"]), session="s")])
+            else:
+                kept = pool.submit(memory.ingest_many, turns, "s")
+            while not postgres.server.run(_TWO_WAIT, urlsplit(url).path.lstrip("/"))[0][0]:
+                assert not kept.done()
+        ids = [turn.id for turn in kept.result()]
+        assert [turn.id for turn in memory.thread("s")[1:]] == ids
+        assert texts(memory.thread("s")) == ["hello", *(turn["content"] for turn in turns)]
+
+
+_TWO_WAIT = """SELECT count(*) >= 2 FROM pg_stat_activity
+    WHERE datname = current_database() AND wait_event_type = 'Lock'"""
+
+
+@BOTH
+def test_the_first_turn_of_a_session_and_many_at_once_are_too(wire: Wire, cut: Cut) -> None:
+    with Memory(wire.url, "ana", embedder="none", settings=QUICK) as memory:
+        wire.cut, wire.cut_at = cut, b"zanzibar"
+        memory.ingest("I moved to zanzibar", session="s")
+        wire.cut_at = b"mombasa"
+        memory.ingest_many([user(f"{number} days to mombasa") for number in range(40)], session="t")
+        assert wire.cuts == 2
+        assert texts(memory.thread("s")) == ["I moved to zanzibar"]
+        assert texts(memory.thread("t")) == [f"{number} days to mombasa" for number in range(40)]
+        assert [turn.index for turn in memory.thread("t")] == list(range(40))
+
+
+@BOTH
+@pytest.mark.parametrize("ends_at", [b"zanzibar", b"COMMIT"])
+def test_an_act_of_the_operator_happens_once(wire: Wire, cut: Cut, ends_at: bytes) -> None:
+    with Memory(wire.url, "ana", embedder="none", settings=QUICK) as memory:
+        memory.ingest("hello")
+        memory.flush()
+        wire.cut, wire.cut_at = cut, ends_at
+        record = memory.remember("I moved to zanzibar")
+        assert wire.cuts == 1
+        with memory.view as view:
+            assert view.counts().records == 1
+            assert [act.entry for act in view.acts(record.id)] == ["remember"]
+
+
+@BOTH
+def test_a_step_of_derived_work_counts_once(wire: Wire, cut: Cut) -> None:
+    changes = Changes()
+    changes.counters["2026-11-15", "turns"] += 1
+    with closing(open_store(wire.url, StoreSettings())) as store:
+        store.bootstrap("ana", "s")
+        wire.cut, wire.cut_at = cut, b"COMMIT"
+        store.advance("ana", [Move("stage", 0, 5)], changes)  # who is told False reads the cursor again
+        assert wire.cuts == 1
+        with store.snapshot("ana") as view:
+            done = view.cursor("stage")
+            assert view.counters(None) == ([("2026-11-15", "turns", 1)] if done else [])
+        assert store.advance("ana", [Move("stage", done, 9)], Changes())
+
+
+@BOTH
+def test_an_erase_is_done_and_told_once(wire: Wire, cut: Cut) -> None:
+    with Memory(wire.url, "ana", embedder=HashEmbedder(), settings=QUICK) as memory:
+        memory.ingest("I moved to zanzibar", session="away")
+        memory.ingest("I like tea", session="here")
+        memory.flush()
+        wire.cut, wire.cut_at = cut, b'"scope": "session"'
+        erased = memory.erase(session="away")
+        assert (wire.cuts, erased.turns) == (1, 1)
+        memory.flush()
+        with memory.view as view:
+            lines = view.line_counts()
+        assert (lines["erase"], lines["turn"]) == (2, 1)  # the tombstone, and what was done
+
+
+def test_a_search_after_the_wire_was_cut_finds_what_it_did_before(wire: Wire) -> None:
+    with Memory(wire.url, "ana", embedder=HashEmbedder(), settings=QUICK) as memory:
+        memory.ingest("I moved to zanzibar")
+        memory.flush()
+        before = memory.search("zanzibar")
+        wire.cut_at = b"BEGIN"
+        assert [hit.text for hit in memory.search("zanzibar")] == [hit.text for hit in before]
+        assert wire.cuts == 1
+
+
+def test_a_count_of_what_was_found_is_never_doubled(wire: Wire) -> None:
+    with Memory(wire.url, "ana", embedder="none", settings=QUICK) as memory:
+        record = memory.remember("I moved to zanzibar")
+        with closing(open_store(wire.url, StoreSettings())) as store:
+            wire.cut, wire.cut_at = Cut.AFTER, b"COMMIT"
+            store.count_retrievals("ana", {record.id: 1}, datetime.now(UTC))
+            assert wire.cuts == 1
+            with store.snapshot("ana") as view:
+                found = view.record(record.id)
+                assert found is not None and found.retrieval_count == 1

@@ -1,0 +1,49 @@
+"""The command line with a server's address in the place of a path."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from holdfast import Memory
+from holdfast.cli import main
+from holdfast.contract import schema
+from memories import QUICK
+
+
+@pytest.mark.requirement("KEEP-5")
+def test_a_file_is_moved_to_a_server_and_searched_there(
+    url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "memory.db"
+    with Memory(file, "ana", embedder="none", settings=QUICK) as memory:
+        memory.ingest("I moved to Lisbon in May")
+    assert main(["copy", str(file), url]) == 0
+    said = capsys.readouterr()
+    assert "ana: 1 turn and 0 acts" in said.out and "plain:plain" not in said.out + said.err
+    monkeypatch.setenv("HOLDFAST_STORE", url)
+    assert main(["search", "where did I move", "-n", "ana", "--embedder", "none"]) == 0
+    assert "I moved to Lisbon in May" in capsys.readouterr().out
+
+
+def test_the_store_tells_of_its_server_and_not_of_its_password(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["store", "info", "--store", url, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    Draft202012Validator(schema("store-info")).validate(told)
+    assert told["engine"] == "postgresql" and told["server"]["version"].startswith("PostgreSQL ")
+    assert "plain:plain" not in str(told)
+    assert main(["store", "shard", "--store", url]) == 2
+    assert "has no Citus" in capsys.readouterr().err
+
+
+def test_a_namespace_that_is_not_there_and_a_server_that_is_not_there_are_named(
+    url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["copy", url, str(tmp_path / "new.db"), "-n", "nobody"]) == 1
+    assert "there is no namespace 'nobody'" in capsys.readouterr().err
+    assert main(["status", "--store", "postgresql://ana:hunter2@127.0.0.1:1/memory", "-n", "ana"]) == 2
+    said = capsys.readouterr().err
+    assert "does not answer" in said and "hunter2" not in said and said.count("\n") == 1

@@ -1,0 +1,187 @@
+"""What many writers of one store may count on, and what the server must keep as it was given."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime
+from urllib.parse import urlsplit
+
+import psycopg
+import pytest
+
+from holdfast import Memory
+from holdfast.errors import Closed, InputError, StoreBusy, StoreError
+from holdfast.settings import StoreSettings
+from holdfast.store.open import open_store
+from holdfast.store.postgres.address import read_address
+from holdfast.store.protocol import Changes, Move
+from memories import QUICK, texts, user
+from postgres_engine import Engine
+
+QUICK_STORE = StoreSettings(durable=False, busy_s=0.2, reconnect_s=0.2)
+
+
+@pytest.mark.requirement("LOG-2", "LOG-3")
+def test_eight_writers_of_one_session_leave_no_gap_and_no_double(url: str) -> None:
+    with Memory(url, "ana", embedder="none", settings=QUICK) as memory:
+
+        def write(number: int) -> list[int]:
+            return [memory.ingest(f"{number}.{turn}", session="s", key=f"{number}.{turn}").seq for turn in range(20)]
+
+        with ThreadPoolExecutor(8) as pool:
+            seqs = [seq for written in pool.map(write, range(8)) for seq in written]
+        turns = memory.thread("s")
+        assert sorted(seqs) == list(range(1, 161)) == [turn.seq for turn in turns]
+        assert [turn.index for turn in turns] == list(range(160))
+
+
+@pytest.mark.requirement("LOG-4")
+def test_one_key_that_eight_hand_over_at_once_is_one_turn(url: str) -> None:
+    together = threading.Barrier(8)
+    with Memory(url, "ana", embedder="none", settings=QUICK) as memory:
+
+        def write(_: int) -> str:
+            together.wait()
+            return memory.ingest("the same", session="s", key="k").id
+
+        with ThreadPoolExecutor(8) as pool:
+            assert len(set(pool.map(write, range(8)))) == 1
+        assert len(memory.thread("s")) == 1
+
+
+def test_a_key_that_stands_twice_among_those_handed_over_is_one_turn(url: str) -> None:
+    with Memory(url, "ana", embedder="none", settings=QUICK) as memory:
+        memory.ingest("hello", session="s")
+        kept = memory.ingest_many([user("a", key="k"), user("b"), user("a", key="k")], session="s")
+        assert [turn.id for turn in kept] == [kept[0].id, kept[1].id, kept[0].id]
+        assert texts(memory.thread("s")) == ["hello", "a", "b"]
+
+
+@pytest.mark.parametrize(
+    "text", ["a\x00b", "\x00", "\ue000", "\ue000e", "\ue0000", "x\ue000\x00e\x00", "\U0001f600\x7f"]
+)
+def test_every_text_comes_back_as_it_was_given(url: str, text: str) -> None:
+    with Memory(url, "ana", embedder="none", settings=QUICK) as memory:
+        said, asked = (memory.ingest(text + end, session="s", metadata={"said": text}) for end in "!?")
+        record = memory.remember(f"kept {text}")
+        memory.flush()
+        assert memory.thread("s") == [said, asked]
+        assert [one.text for one in memory.thread("s")] == [text + "!", text + "?"]
+        assert said.metadata == {"said": text}
+        assert memory.why(record.id).text == f"kept {text}"
+
+
+def test_a_turn_does_not_wait_for_derived_work(url: str) -> None:
+    with Memory(url, "ana", embedder="none", settings=replace(QUICK, store=QUICK_STORE)) as memory:
+        memory.ingest("first", session="s")
+        memory.flush()
+        with psycopg.connect(url) as other:  # as a long batch of derived work does
+            ns = memory._store._connections.ns_of("ana")  # type: ignore[attr-defined]
+            other.execute("SELECT set_config('holdfast.ns', %s, true)", (str(ns),))
+            assert other.execute("SELECT 1 FROM holdfast.views FOR UPDATE").fetchone()
+            assert memory.ingest("second", session="s").index == 1
+            with pytest.raises(StoreBusy, match="too busy"):
+                memory.remember("what is written to the views waits")
+
+
+def test_one_worker_at_a_time_derives_and_its_end_gives_the_claim_free(postgres: Engine, url: str) -> None:
+    with closing(open_store(url, QUICK_STORE)) as one, closing(open_store(url, QUICK_STORE)) as other:
+        with one.claim("ana") as mine:
+            assert mine
+            with one.claim("ana") as again, other.claim("ana") as theirs, other.claim("bea") as elsewhere:
+                assert (again, theirs, elsewhere) == (False, False, True)
+        with other.claim("ana") as mine:
+            assert mine
+        with one.claim("ana") as mine:
+            assert mine
+            postgres.server.run(_END_ALL, urlsplit(url).path.lstrip("/"))  # as if its process had died
+            with other.claim("ana") as theirs:
+                assert theirs
+
+
+def test_a_cursor_moves_only_from_where_it_was_found(url: str) -> None:
+    with closing(open_store(url, QUICK_STORE)) as one, closing(open_store(url, QUICK_STORE)) as other:
+        assert one.advance("ana", [Move("a", 0, 5), Move("b", 0, 2)], Changes())
+        assert not other.advance("ana", [Move("a", 5, 6), Move("b", 0, 3)], Changes())
+        assert other.advance("ana", [Move("a", 5, 6), Move("b", 2, 3)], Changes())
+        with one.snapshot("ana") as view:
+            assert (view.cursor("a"), view.cursor("b"), view.cursor("c")) == (6, 3, 0)
+
+
+def test_a_snapshot_stands_still_while_others_write(url: str) -> None:
+    with Memory(url, "ana", embedder="none", settings=QUICK) as memory:
+        memory.ingest("first", session="s")
+        with memory.view as view:
+            memory.ingest("second", session="s")
+            memory.ingest("third", session="t")
+            assert view.end() == 1 and view.last_index("s") == 0 and view.session_number("t") is None
+            with memory._store.snapshot("bea") as inside:
+                assert inside.end() == 0
+            assert view.end() == 1
+        with memory.view as view:
+            assert view.end() == 3
+
+
+def test_a_store_that_was_closed_says_so(url: str) -> None:
+    store = open_store(url, QUICK_STORE)
+    store.close()
+    store.close()
+    with pytest.raises(Closed, match="open it again"):
+        store.bootstrap("ana", None)
+    with pytest.raises(Closed), store.snapshot("ana"):
+        raise AssertionError
+
+
+def test_more_readers_than_connections_wait_and_then_say_what_to_do(url: str) -> None:
+    few = replace(QUICK_STORE, connections=1, busy_s=0.05)
+    with (
+        closing(open_store(url, few)) as store,
+        store.snapshot("ana"),
+        ThreadPoolExecutor(1) as pool,
+        pytest.raises(StoreBusy, match=r"raise store\.connections"),
+    ):
+        pool.submit(store.bootstrap, "ana", None).result()
+
+
+def test_backups_and_exports_are_known_to_whom_they_concern(url: str) -> None:
+    with closing(open_store(url, QUICK_STORE)) as store:
+        store.bootstrap("ana", None)
+        store.note_copy(None, "/backup/all", datetime.now(UTC))
+        store.note_copy("ana", "/export/ana", datetime.now(UTC))
+        store.note_copy("ana", "/export/ana", datetime.now(UTC))
+        store.note_copy("nobody", "/export/nobody", datetime.now(UTC))
+        assert store.copies("ana") == ["/backup/all", "/export/ana"]
+        assert store.copies("bea") == ["/backup/all"] == store.copies("nobody")
+
+
+def test_the_server_tells_its_size_and_what_is_broken(postgres: Engine, url: str) -> None:
+    with closing(open_store(url, QUICK_STORE)) as store:
+        assert store.size() > 100_000
+        assert store.check() == []
+        with pytest.raises(StoreError, match="pg_dump"):
+            store.copy(__file__)  # type: ignore[arg-type]
+
+
+def test_an_address_keeps_its_password_and_tells_it_to_nobody() -> None:
+    given = "postgresql://ana:hunter2@db.example:5433/memories?sslmode=require&holdfast_schema=team&password=other"
+    address = read_address(given)
+    assert "hunter2" in address.conninfo and "holdfast" not in address.conninfo
+    assert address.shown == "postgresql://ana@db.example:5433/memories?sslmode=require&holdfast_schema=team"
+    assert (address.schema, address.allow_superuser) == ("team", False)
+    assert read_address("postgres:///memories?holdfast_allow_superuser=1").allow_superuser
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["mysql://x/y", "postgresql://x/y?holdfast_shards=2", "postgresql://x/y?holdfast_schema=", "postgresql://[x/y"],
+)
+def test_an_address_that_cannot_be_used_is_refused(address: str) -> None:
+    with pytest.raises(InputError):
+        read_address(address)
+
+
+_END_ALL = """SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+    WHERE datname = current_database() AND pid <> pg_backend_pid()"""

@@ -1,0 +1,85 @@
+"""Looking through all of a namespace, page by page: nothing is left out, nothing comes twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import TypeVar
+
+import pytest
+
+from holdfast import Memory
+from holdfast.model import Kind, Provenance, Record, Turn
+from holdfast.store.protocol import SessionSpan
+from memories import OpenMemory, assistant, user
+
+_Noun = TypeVar("_Noun", Turn, Record, SessionSpan)
+MAY = datetime(2026, 5, 1, tzinfo=UTC)
+
+
+def leaf(read: Callable[[str | None], Sequence[_Noun]]) -> list[_Noun]:
+    """Every page, one after another."""
+    found: list[_Noun] = []
+    before: str | None = None
+    while page := read(before):
+        found += page
+        last = page[-1]
+        before = last.name if isinstance(last, SessionSpan) else last.id
+    return found
+
+
+@pytest.mark.requirement("API-5")
+def test_sessions_come_by_when_they_were_last_spoken_in_and_empty_ones_last(memory: Memory) -> None:
+    for number in range(7):
+        memory.ingest(f"question {number}", session=f"s{number}", at=MAY + timedelta(days=number))
+        memory.ingest("an answer", role="assistant", session=f"s{number}", at=MAY + timedelta(days=number, hours=1))
+    memory.ingest("one more", session="s2", at=MAY + timedelta(days=30))
+    memory.bootstrap("nothing said")
+    with memory.view as view:
+        listed = leaf(lambda before: view.sessions(3, before))
+    assert [one.name for one in listed] == ["s2", "s6", "s5", "s4", "s3", "s1", "s0", "nothing said"]
+    assert listed[0] == SessionSpan("s2", 3, MAY + timedelta(days=2), MAY + timedelta(days=30))
+    assert listed[-1] == SessionSpan("nothing said", 0, None, None)
+
+
+@pytest.mark.requirement("API-5", "RECALL-5")
+def test_turns_of_one_moment_are_paged_without_gap_or_repeat(memory: Memory) -> None:
+    memory.ingest_many([user(f"line {number}", at=MAY) for number in range(23)])
+    memory.ingest_many([assistant(f"later {number}", at=MAY + timedelta(days=1)) for number in range(4)], session="b")
+    with memory.view as view:
+        listed = leaf(lambda before: view.turns_page(5, before))
+        early = leaf(lambda before: view.turns_page(5, before, MAY + timedelta(hours=1)))
+    assert [turn.text for turn in listed[:4]] == ["later 3", "later 2", "later 1", "later 0"]
+    assert [turn.text for turn in listed[4:]] == [f"line {number}" for number in reversed(range(23))]
+    assert early == listed[4:]
+
+
+@pytest.mark.requirement("API-5")
+def test_records_are_paged_by_kind_by_who_said_it_and_by_whether_they_hold(memory: Memory) -> None:
+    facts = [memory.remember(f"fact number {number}") for number in range(12)]
+    likes = [memory.remember(f"likes colour {number}", kind="preference") for number in range(3)]
+    gone = {memory.forget(one.id) and one.id for one in facts[::3]}
+    with memory.view as view:
+        every = leaf(lambda before: view.records_page(4, before))
+        live = leaf(lambda before: view.records_page(4, before, live=True))
+        past = leaf(lambda before: view.records_page(4, before, live=False))
+        liked = leaf(lambda before: view.records_page(2, before, Kind.PREFERENCE))
+        said = leaf(lambda before: view.records_page(4, before, provenance=Provenance.USER_STATED))
+        derived = view.records_page(4, provenance=Provenance.TOOL_DERIVED)
+        merged = view.records_page(4, merged=True)
+    assert [one.id for one in every] == [one.id for one in reversed([*facts, *likes])]
+    assert {one.id for one in past} == gone
+    assert [one.id for one in live] == [one.id for one in every if one.id not in gone]
+    assert [one.id for one in liked] == [one.id for one in reversed(likes)]
+    assert said == every
+    assert derived == merged == []
+
+
+@pytest.mark.requirement("API-5", "INV-4")
+def test_pages_of_one_namespace_hold_nothing_of_another(open_memory: OpenMemory) -> None:
+    ana, bo = open_memory("ana"), open_memory("bo")
+    ana.ingest("the key is under the pot", session="home")
+    ana.remember("the pot is blue")
+    for memory, held in ((ana, 1), (bo, 0)):
+        with memory.view as view:
+            assert len(view.sessions(9)) == len(view.turns_page(9)) == len(view.records_page(9)) == held
