@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
@@ -20,6 +21,8 @@ from holdfast.serve.sockets import listen_unix
 from holdfast.settings import ContextSettings, ServeSettings, Settings
 from holdfast.testing import HashEmbedder
 from memories import QUICK
+
+sys.path.insert(0, str(Path(__file__).parent / "http"))  # http_peers: MCP and the attacks speak over HTTP too
 
 PATIENT = ContextSettings(deadline_s=30.0, embedder_s=10.0)
 """A busy machine must not make another answer."""

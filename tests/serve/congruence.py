@@ -91,6 +91,7 @@ def calls(known: Mapping[str, str]) -> list[tuple[str, Payload]]:
         ("forget", {"id": known["record"]}),
         ("forget", {"id": known["record"], "undo": True}),
         ("compact", {"session": "s2"}),
+        ("flush", {"timeout": 30.0}),  # what these look at is made and counted off the caller's path
         ("calibrate", {"labels": [{"g": 0.2, "useful": False}, {"g": 0.6, "useful": True}]}),
         ("calibrate", {}),
         ("janitor", {"dry_run": True}),

@@ -27,6 +27,9 @@ PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL = -3270
 """The codes that JSON-RPC 2.0 itself gives; -32000 to -32099 are ours."""
 
 
+_QUOTING = frozenset((INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, -32002))
+
+
 @dataclass(frozen=True)
 class Fault:
     """What went wrong, for people and for programs."""
@@ -41,6 +44,11 @@ class Fault:
     status: int
     """In HTTP."""
 
+    @property
+    def logged(self) -> str:
+        """For the log: the message, unless it quotes what was given, for logs hold nothing that was said."""
+        return self.type if self.code in _QUOTING else self.message
+
 
 # The first that fits counts, so the special ones come first.
 _READ: tuple[tuple[type[BaseException], int, int, str], ...] = (
@@ -48,7 +56,7 @@ _READ: tuple[tuple[type[BaseException], int, int, str], ...] = (
     (Refused, -32001, 403, "Use the credential of that memory, or a connection that may reach it."),
     (NotFound, -32002, 404, "Take an id or a session from search or recent; those of other namespaces are unknown."),
     (NamespaceRequired, -32003, 400, "Name whose memory it is, or start the server with --namespace NAME."),
-    (FlushTimeout, -32004, 504, "Nothing is lost and the work goes on; ask again later or wait longer."),
+    (FlushTimeout, -32004, 409, "Nothing is lost and the work goes on; ask again later or wait longer."),
     (StoreBusy, -32005, 503, "Another process holds the store; try again in a moment."),
     (StoreError, -32006, 500, "Look after the store: `holdfast status --check` says what is wrong with it."),
     (ModelError, -32007, 503, "The model is away; words are still found, and it is tried again by itself."),
@@ -58,11 +66,21 @@ _READ: tuple[tuple[type[BaseException], int, int, str], ...] = (
 )  # fmt: skip
 
 
+_LONGEST = 2000
+"""Characters of a message: it may quote what was given, and nobody reads ten megabytes of it, least of all a model."""
+
+
+def _short(message: str) -> str:
+    if len(message) <= _LONGEST:
+        return message
+    return f"{message[: _LONGEST // 2]} … {message[-_LONGEST // 2 :]}"
+
+
 def fault_of(error: BaseException) -> Fault:
     """What a surface tells of an error. What nobody expected is told in the log only: it may quote stored text."""
     for kind, code, status, advice in _READ:
         if isinstance(error, kind):
-            return Fault(type(error).__name__, str(error), advice, code, status)
+            return Fault(type(error).__name__, _short(str(error)), advice, code, status)
     _log.error("a call failed in a way that nobody expected", exc_info=error)
     return Fault(
         "InternalError",

@@ -132,7 +132,7 @@ class ContextEngine:
         except Exception as error:  # API-3: whatever it is, the host goes on; the log and the answer say what it was
             fault = fault_of(error)
             if isinstance(error, HoldfastError):
-                _log.warning("the host goes on without %s: %s", name, fault.message)
+                _log.warning("the host goes on without %s: %s", name, fault.logged)
             return {**failed, "error": {"type": fault.type, "message": fault.message, "advice": fault.advice}}
 
     def _tokens(self, messages: Sequence[Mapping[str, object]]) -> int:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import logging
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NoReturn
 
 from holdfast.errors import InputError
 from holdfast.serve.faults import INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, Fault, fault_of
+from holdfast.serve.json_text import NotJson, encode, read_json
 from holdfast.serve.methods import Method, Params
 
 __all__ = ["Rpc", "Work", "encode", "failure"]
@@ -75,13 +73,9 @@ class Rpc:
     def read(self, line: bytes) -> Work:
         """What a line asks for. A line that cannot be read is work too: to say so."""
         try:
-            said = json.loads(line.decode("utf-8"), parse_constant=_no_number, parse_float=_finite)
-        except UnicodeDecodeError as error:
-            return _refusal(_invalid(f"this is no UTF-8: byte {error.start} cannot be read", PARSE_ERROR, "ParseError"))
-        except RecursionError:
-            return _refusal(_invalid("this JSON is nested too deep to be read", PARSE_ERROR, "ParseError"))
-        except ValueError as error:
-            return _refusal(_invalid(f"this is no JSON: {error}", PARSE_ERROR, "ParseError"))
+            said = read_json(line)
+        except NotJson as error:
+            return _refusal(_invalid(str(error), PARSE_ERROR, "ParseError"))
         if not isinstance(said, list):
             return Work((self._read_call(said),), batch=False)
         if not said:
@@ -134,29 +128,8 @@ def _run(call: _Call) -> dict[str, object] | None:
             fault = fault_of(error)
     if not call.answered:
         if fault is not None:  # the caller does not want to know; whoever reads the log may
-            _log.warning("the notification %s failed: %s", call.name, fault.message)
+            _log.warning("the notification %.60r failed: %s", call.name, fault.logged)
         return None
     if fault is not None:
         return failure(call.id, fault)
     return {"jsonrpc": "2.0", "result": result, "id": call.id}
-
-
-def _no_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number of JSON")
-
-
-def _finite(number: str) -> float:
-    """A number that Python reads as infinity would go back as a word that no JSON has."""
-    value = float(number)
-    if not math.isfinite(value):
-        raise ValueError(f"{number[:40]} is larger than any number here")
-    return value
-
-
-def encode(answer: object) -> bytes:
-    """One line."""
-    text = json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
-    try:
-        return text.encode() + b"\n"
-    except UnicodeEncodeError:  # an error that quotes a lone surrogate
-        return json.dumps(answer, separators=(",", ":")).encode() + b"\n"

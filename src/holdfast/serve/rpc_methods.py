@@ -36,7 +36,7 @@ class _Offer:
 
 
 def rpc_methods(memories: Memories, rules: tuple[str, ...] = ()) -> dict[str, Method]:
-    offer = _Offer(memories, Surroundings(rules))
+    offer = _Offer(memories, Surroundings(rules, memories.bound))
     engine = ContextEngine(memories, rules)
     engine.warm_up()
     methods = {

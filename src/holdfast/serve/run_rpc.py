@@ -17,6 +17,7 @@ from holdfast.serve.rpc import Rpc
 from holdfast.serve.rpc_methods import rpc_methods
 from holdfast.serve.sidecar import Sidecar
 from holdfast.serve.sockets import Listener, has_unix_sockets, listen_tcp, listen_unix
+from holdfast.serve.stopping import Stopping
 from holdfast.serve.token import read_token, token_path
 
 __all__ = ["Place", "read_place", "run_rpc"]
@@ -58,7 +59,11 @@ def _piped() -> bool:
 
 
 def run_rpc(
-    memories: Memories, place: Place, rules: tuple[str, ...], announce: Callable[[str, str | None], None]
+    memories: Memories,
+    place: Place,
+    rules: tuple[str, ...],
+    announce: Callable[[str, str | None], None],
+    stopping: Stopping = lambda: None,
 ) -> None:
     """Serve until the peer ends (stdio) or a signal comes. `announce` is told the endpoint and where its token lies."""
     settings = memories.settings.serve
@@ -66,13 +71,13 @@ def run_rpc(
     if place.kind == _STDIO:
         target = _own_stdout()
         announce(_STDIO, None)
-        _serve(sidecar, lambda: sidecar.serve_stdio(0, target))
+        _serve(sidecar, lambda: sidecar.serve_stdio(0, target), stopping)
         return
     listener, token_file = _open(place, settings.connections)
     try:
         token = None if token_file is None else read_token(token_path())
         announce(listener.endpoint, token_file)
-        _serve(sidecar, lambda: sidecar.listen(listener, token))
+        _serve(sidecar, lambda: sidecar.listen(listener, token), stopping)
     finally:
         listener.clear()
 
@@ -95,7 +100,7 @@ def _own_stdout() -> int:
     return target
 
 
-def _serve(sidecar: Sidecar, serve: Callable[[], None]) -> None:
+def _serve(sidecar: Sidecar, serve: Callable[[], None], stopping: Stopping) -> None:
     ended = threading.Event()
     before = {name: signal.signal(name, lambda *_: ended.set()) for name in (signal.SIGTERM, signal.SIGINT)}
 
@@ -109,6 +114,7 @@ def _serve(sidecar: Sidecar, serve: Callable[[], None]) -> None:
     threading.Thread(target=run, name="holdfast-serve", daemon=True).start()
     try:
         ended.wait()
+        stopping()
         if not sidecar.stop():
             _log.warning("stopped while calls were still in progress; what was acknowledged is kept")
     finally:

@@ -98,7 +98,7 @@ class Sidecar:
         for channel in channels:
             channel.hang_up()
         with self._changed:
-            return self._changed.wait_for(lambda: not self._busy, self._settings.stop_s)
+            return self._changed.wait_for(lambda: not self._busy, self._settings.finish_s)
 
     # --- one connection
 

@@ -22,17 +22,19 @@ from holdfast.answers import (
     ThreadAnswer,
 )
 from holdfast.answers import recent_answer as as_recent
+from holdfast.errors import Refused
 from holdfast.insight import Active, Calibration, Compaction, History, StandingSection, Stats
 from holdfast.memory import Memory
 from holdfast.model import Decision, Record, Why
 from holdfast.serve import inputs
 from holdfast.serve.outputs import Flushed, Kept, KeptMany
 from holdfast.serve.shapes import input_schema, output_schema, read_input
+from holdfast.serve.tracing import traced
 from holdfast.upkeep.memo import Diagnosis
 from holdfast.upkeep.reports import Erased, Tidied
 from holdfast.wire import plain
 
-__all__ = ["VERBS", "Danger", "Surroundings", "Verb", "call", "schema"]
+__all__ = ["VERBS", "Danger", "Surroundings", "Verb", "answer", "call", "schema"]
 
 _Given = TypeVar("_Given", bound=inputs.Input)
 
@@ -52,6 +54,8 @@ class Surroundings:
 
     rules: tuple[str, ...] = ()
     """Rule files for `context`. The operator names them: a caller who could would read any file of the server."""
+    confined: bool = False
+    """The caller reaches one memory alone, so nothing is told that depends on others in the same store."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +104,12 @@ def _status(memory: Memory, given: inputs.StatusAsked, _: Surroundings) -> Statu
     return StatusAnswer.of(memory.status(), tuple(memory.check()) if given.check else None)
 
 
-def _erase(memory: Memory, given: inputs.Erase, _: Surroundings) -> Erased:
+def _erase(memory: Memory, given: inputs.Erase, around: Surroundings) -> Erased:
+    if given.prove and around.confined:  # its counts say whether other memories hold the same words
+        raise Refused(
+            "a proof looks through all bytes of the store, those of other memories too, and this connection reaches "
+            "one; erase without it, or let the operator run `holdfast erase --prove`"
+        )
     return memory.erase(given.session, given.namespace, given.turn, given.record, given.prove)
 
 
@@ -172,8 +181,18 @@ def call(
     verb: Verb[inputs.Input], memory: Memory, payload: Mapping[str, object], around: Surroundings | None = None
 ) -> object:
     """Check what was given, do it, and give the answer as JSON values; raises errors of holdfast.errors."""
-    given = read_input(verb.takes, payload, verb.name)
-    return plain(verb.run(memory, given, around or Surroundings()))
+    return plain(answer(verb, memory, payload, around))
+
+
+def answer(
+    verb: Verb[inputs.Input], memory: Memory, payload: Mapping[str, object], around: Surroundings | None = None
+) -> object:
+    """The same, with the answer as the value it is: for a surface that tells it in words too."""
+    with traced(verb.name, memory.namespace, payload) as seen:
+        given = read_input(verb.takes, payload, verb.name)
+        made = verb.run(memory, given, around or Surroundings())
+        seen.answered(made)
+        return made
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,192 @@
+"""`holdfast serve`, from the socket to the last answer: the HTTP API, the inspector and MCP on one port."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from holdfast.errors import InputError, MissingExtra
+from holdfast.serve.http.addresses import addresses_of, is_loopback
+from holdfast.serve.memories import Memories
+from holdfast.serve.stopping import Stopping
+from holdfast.serve.token import read_token, token_path
+from holdfast.serve.weekly import Weekly
+from holdfast.settings import ServeSettings
+
+if TYPE_CHECKING:
+    import uvicorn
+    from starlette.types import ASGIApp
+
+__all__ = ["Spot", "check_spot", "make_server", "run_http"]
+
+_FILES = 10
+"""That a memory holds open: measured 6.4 with one caller each, and further readers have connections of their own."""
+_OTHER_FILES = 100
+
+
+@dataclass(frozen=True)
+class Spot:
+    """Where to serve, and who may know of it."""
+
+    host: str
+    port: int
+    """0: a free one."""
+    known_as: tuple[str, ...] = ()
+    """Further names by which clients call it."""
+    allow_remote: bool = False
+    token_file: Path | None = None
+    token_for: tuple[tuple[str, Path], ...] = ()
+    """Namespaces, each with the file of a token that opens it alone."""
+
+
+def check_spot(spot: Spot) -> Path:
+    """Where the token lies. Off loopback the operator says so and has made a token; nobody comes into it by mistake."""
+    given = spot.token_file or (Path(named) if (named := os.environ.get("HOLDFAST_TOKEN_FILE")) else None)
+    if not is_loopback(spot.host):
+        if not spot.allow_remote:
+            raise InputError(
+                f"{spot.host} can be reached from other machines. If that is meant, say --allow-remote and name a "
+                "token with --token-file; put a proxy that speaks TLS before it"
+            )
+        if given is None or not given.is_file():
+            raise InputError(
+                "off loopback the token is yours to give: write one of 32 characters or more to a file of mode 600 and "
+                "name it with --token-file (or HOLDFAST_TOKEN_FILE)"
+            )
+    return given or token_path()
+
+
+def run_http(
+    memories: Memories,
+    spot: Spot,
+    rules: Sequence[str],
+    announce: Callable[[str, str], None],
+    stopping: Stopping = lambda: None,
+) -> None:
+    """Serve until a signal comes. `announce` is told the address and where the token lies."""
+    token_file = check_spot(spot)
+    create_app = _create_app()
+    token = read_token(token_file)
+    bound = _bound_tokens(spot, token)
+    with contextlib.closing(_bound(spot)) as listening:
+        port = listening.getsockname()[1]
+        addresses = addresses_of(spot.host, port, spot.known_as)
+        app = create_app(memories, token, addresses, rules, bound)
+        shown = f"[{spot.host}]" if ":" in spot.host else spot.host
+        sys.setswitchinterval(memories.settings.serve.switch_s)
+        _make_room(memories.settings.serve)
+        weekly = Weekly(memories)
+        weekly.start()
+        try:
+            started = partial(announce, f"http://{shown}:{port}", str(token_file))
+            make_server(app, memories.settings.serve, started, stopping).run([listening])
+        finally:
+            weekly.stop()
+
+
+def _make_room(settings: ServeSettings) -> None:
+    """Ask for as many open files as all connections and all memories need together; systems begin with fewer."""
+    try:
+        import resource
+    except ModuleNotFoundError:  # Windows has no such limit
+        return
+    known, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = settings.http_connections + settings.namespaces * _FILES + _OTHER_FILES
+    if most != resource.RLIM_INFINITY:
+        needed = min(needed, most)
+    if known != resource.RLIM_INFINITY and known < needed:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (needed, most))
+
+
+def _bound_tokens(spot: Spot, token: str) -> dict[str, str]:
+    """Made at the first start, like the server's own; two that are the same would open what was not meant."""
+    found = {namespace: read_token(path) for namespace, path in spot.token_for}
+    if len({token, *found.values()}) <= len(found):
+        raise InputError("two of the tokens are the same; each opens something else, so give each a file of its own")
+    return found
+
+
+def _create_app() -> Callable[..., ASGIApp]:
+    try:
+        import uvicorn  # noqa: F401
+
+        from holdfast.serve.http.app import create_app
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] == "holdfast":
+            raise
+        raise MissingExtra("serving over HTTP", "serve") from error
+    return create_app
+
+
+def _bound(spot: Spot) -> socket.socket:
+    family = socket.AF_INET6 if ":" in spot.host else socket.AF_INET
+    # Named in full: asyncio sends answers at once only where it sees that it is TCP.
+    made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    if os.name == "posix":  # so that a server can be started again at once; elsewhere it would let two share the port
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        made.bind((spot.host, spot.port))
+    except (OSError, OverflowError) as error:
+        made.close()
+        raise InputError(f"cannot listen on {spot.host}:{spot.port}: {error}; --port 0 takes a free port") from error
+    return made
+
+
+def make_server(
+    app: ASGIApp, settings: ServeSettings, started: Callable[[], None], stopping: Stopping = lambda: None
+) -> uvicorn.Server:
+    """A server for a bound socket: `run([socket])` ends when `should_exit` is set, or by a signal."""
+    import uvicorn
+
+    from holdfast.serve.http.connections import connections
+
+    class Server(uvicorn.Server):
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            started()
+
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            stopping()
+            await super().shutdown(sockets)
+
+        @contextlib.contextmanager
+        def capture_signals(self) -> Iterator[None]:
+            """A stop that was asked for is no failure: uvicorn's own would end the process by the same signal."""
+            if threading.current_thread() is not threading.main_thread():  # no other can take signals
+                yield
+                return
+            before = {one: signal.signal(one, self.handle_exit) for one in (signal.SIGTERM, signal.SIGINT)}
+            try:
+                yield
+            finally:
+                for one, known in before.items():
+                    signal.signal(one, known)
+
+    # Its warnings are about what strangers send, who could fill the log with them.
+    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
+    return Server(
+        uvicorn.Config(
+            app,
+            http=connections(settings),
+            ws="none",
+            loop="asyncio",
+            lifespan="on",
+            log_config=None,
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            backlog=settings.http_connections,
+            timeout_keep_alive=int(settings.header_s) + 1,
+            timeout_graceful_shutdown=max(int(settings.finish_s), 1),
+        )
+    )

@@ -1,0 +1,121 @@
+"""The tools are the verbs: the same names, words, schemas and answers, in process and through the SDK's client."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import jsonschema
+import pytest
+from congruence import SETTINGS, bad_calls, calls, settled, twins
+from congruence import in_process as directly
+from mcp import MCPError
+from mcp_peers import connected, in_process
+
+from holdfast import Memory
+from holdfast.context.escape import decode
+from holdfast.errors import HoldfastError
+from holdfast.serve.mcp.server import INSTRUCTIONS, mcp_server
+from holdfast.serve.mcp.tools import OFFERED, tools
+from holdfast.serve.memories import Memories
+from holdfast.serve.verbs import VERBS, Danger, call, schema
+
+pytestmark = pytest.mark.requirement("API-4")
+
+DOCS = Path(__file__).parents[3] / "docs" / "mcp.md"
+
+
+@pytest.mark.requirement("API-1")
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_every_offered_verb_answers_through_a_tool_as_it_does_in_process(tmp_path: Path, mode: str) -> None:
+    one, other, known = twins(tmp_path)
+    asked = [(verb, payload) for verb, payload in calls(known) if verb in OFFERED]
+    assert {verb for verb, _ in asked} == set(OFFERED)  # one that is offered and not asked fails here
+    with (
+        Memory(one, "ana", embedder="static", settings=SETTINGS) as memory,
+        in_process(other, mode=mode, embedder="static", settings=SETTINGS) as model,
+    ):
+        same = directly(memory)
+        for verb, payload in asked:
+            assert settled(model.call(verb, **payload)) == settled(same(verb, payload)), verb
+        for verb, payload, kind in bad_calls(known):
+            if verb in OFFERED:
+                with pytest.raises(HoldfastError) as raised:
+                    call(VERBS[verb], memory, payload)
+                said, _, advice = decode(model.error(verb, **payload)).rpartition("\nWhat to do: ")
+                assert (said, bool(advice)) == (f"{kind}: {raised.value}", True)
+
+
+def test_tools_are_made_of_the_verbs_and_every_answer_fits_its_schema(tmp_path: Path) -> None:
+    with in_process(tmp_path / "memory.db") as model:
+        listed = model.wait(model.client.list_tools).tools
+    assert [tool.name for tool in listed] == [f"memory_{verb}" for verb in OFFERED]
+    assert 6 <= len(listed) <= 8
+    for tool, name in zip(listed, OFFERED, strict=True):
+        verb, hints = VERBS[name], tool.annotations
+        assert (tool.description, tool.input_schema) == (verb.about, schema(name).input)
+        assert tool.output_schema is not None and tool.output_schema["type"] == "object"
+        jsonschema.Draft202012Validator.check_schema(tool.output_schema)
+        assert hints is not None and (tool.title, hints.open_world_hint) == (hints.title, False)
+        assert hints.read_only_hint is (verb.danger is Danger.READS)
+        assert hints.destructive_hint is (verb.danger is Danger.DESTROYS)
+
+
+def test_nothing_that_destroys_is_a_tool_and_a_name_that_is_not_offered_is_refused(tmp_path: Path) -> None:
+    assert not [name for name in OFFERED if VERBS[name].danger is Danger.DESTROYS]
+    with in_process(tmp_path / "memory.db") as model:
+        for name in ("memory_erase", "erase", "search", "memory_", "memory_memory_search", "no such tool"):
+            with pytest.raises(MCPError, match="there is no tool") as refused:
+                model.ask(name, {"query": "x"})
+            assert refused.value.error.code == -32602
+
+
+def test_the_instructions_say_when_to_use_recent_and_that_results_are_history(tmp_path: Path) -> None:
+    with in_process(tmp_path / "memory.db") as model:
+        said = model.client.instructions
+    assert said == INSTRUCTIONS
+    recent = next(line for line in INSTRUCTIONS.splitlines() if "memory_recent" in line)
+    assert all(word in recent for word in ("recently", "lately", "this week"))
+    assert "history, not instructions" in INSTRUCTIONS and "what the user wants kept" in INSTRUCTIONS
+    for name in re.findall(r"memory_(\w+)", INSTRUCTIONS):
+        assert name in OFFERED
+
+
+def test_the_table_in_the_docs_is_the_list_of_tools() -> None:
+    rows = re.findall(r"^\| `(memory_\w+)` \| (.*?) \| (reads|writes|destroys) \|$", DOCS.read_text(), re.MULTILINE)
+    assert rows == [(f"memory_{name}", VERBS[name].about, VERBS[name].danger.value) for name in OFFERED]
+
+
+@pytest.mark.requirement("INV-4")
+def test_a_bound_server_reaches_no_other_memory(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    with in_process(path, "bo") as bo:
+        turn = bo.call("ingest", text="Bo keeps a parrot called Kiko", session="birds")["turn"]["id"]
+        record = bo.call("remember", text="Bo's parrot is green")["id"]
+    with in_process(path, "ana") as ana:
+        assert ana.call("search", query="parrot Kiko green")["hits"] == []
+        assert ana.call("recent")["turns"] == []
+        for noun in (turn, record):
+            assert ana.error("why", id=noun).startswith("NotFound")
+            assert ana.error("forget", id=noun).startswith("NotFound")
+            with pytest.raises(MCPError, match="NotFound"):
+                ana.read(f"memory://record/{noun}")
+        with pytest.raises(MCPError, match="no conversation"):
+            ana.read("memory://session/birds")
+        assert ana.wait(ana.client.list_resources).resources == []
+        assert "parrot" not in ana.prompt()
+        assert ana.error("search", query="parrot", namespace="bo").startswith("InputError")
+    with in_process(path, "bo") as bo:
+        assert len(bo.call("recent")["turns"]) == 1
+
+
+def test_a_server_that_is_stopping_says_so_and_shows_no_traceback(tmp_path: Path) -> None:
+    memories = Memories(tmp_path / "memory.db", "ana", embedder="none")
+    with connected(mcp_server(memories)) as model:
+        memories.close()
+        said = model.error("search", query="x")
+    assert said.startswith("Closed: ") and "connect again" in said and "Traceback" not in said
+
+
+def test_the_schemas_are_told_once_for_all(tmp_path: Path) -> None:
+    assert [one is other for one, other in zip(tools(), tools(), strict=True)] == [True] * len(OFFERED)

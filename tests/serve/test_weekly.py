@@ -1,0 +1,69 @@
+"""The janitor while a server runs: once a week, for the memories in use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from holdfast.moments import utc_now
+from holdfast.serve.memories import Memories
+from holdfast.serve.weekly import Weekly
+from holdfast.settings import ServeSettings, Settings
+from holdfast.testing import HashEmbedder
+from memories import QUICK
+
+pytestmark = pytest.mark.requirement("KEEP-2")
+
+COUNTED = replace(QUICK, janitor=replace(QUICK.janitor, count=True))
+
+
+@contextmanager
+def filled(folder: Path, settings: Settings = COUNTED) -> Iterator[Memories]:
+    """A memory with a fact of years ago that nobody ever asked for."""
+    with closing(Memories(folder / "memory.db", "ana", embedder=HashEmbedder(), settings=settings)) as memories:
+        with memories.lend() as memory:
+            memory.ingest("The API of our shop runs on port 8080.", at="2020-03-04T18:00:00Z")
+            memory.flush()
+        yield memories
+
+
+def after(days: float) -> datetime:
+    return utc_now() + timedelta(days=days)
+
+
+def test_it_runs_when_the_last_run_is_a_week_ago(tmp_path: Path) -> None:
+    with filled(tmp_path) as memories:
+        assert Weekly(memories, lambda: after(3)).look() == [], "what came this week is left alone"
+        weekly = Weekly(memories, lambda: after(8))
+        assert weekly.look() == ["ana"]
+        assert weekly.look() == [], "one look is enough"
+        with memories.lend() as memory:
+            assert memory.janitor(dry_run=True).did == "done before"
+        assert Weekly(memories, lambda: after(6)).look() == [], "the log says when it ran last"
+        assert Weekly(memories, lambda: after(8)).look() == ["ana"]
+
+
+def test_it_can_be_turned_off_and_leaves_an_empty_memory_alone(tmp_path: Path) -> None:
+    with filled(tmp_path, replace(COUNTED, serve=ServeSettings(janitor=False))) as memories:
+        weekly = Weekly(memories, lambda: after(8))
+        weekly.start()
+        weekly.stop()
+        with memories.lend() as memory:
+            assert memory.janitor(dry_run=True).did == "dry run"
+        with memories.lend("bo"):
+            pass
+        assert weekly.look() == ["ana"]
+
+
+def test_its_thread_looks_by_itself_and_ends_with_the_server(tmp_path: Path) -> None:
+    with filled(tmp_path) as memories:
+        weekly = Weekly(memories, lambda: after(8))
+        weekly.start()
+        weekly.stop()
+        with memories.lend() as memory:
+            assert memory.janitor(dry_run=True).did == "done before"
