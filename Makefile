@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test check lint types layers torture bench contract clean
+.PHONY: demo test test-postgres check lint types layers torture surfaces browser bench conformance contract clean
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -17,6 +17,11 @@ demo: $(READY)  ## remember a sample month of conversations and answer from it
 
 test: $(READY)  ## every fast test
 	$(BIN)/python -m pytest
+
+test-postgres: $(READY)  ## every test that speaks of behaviour, on PostgreSQL: minutes
+	HOLDFAST_TEST_ENGINE=postgres $(BIN)/python -m pytest tests/postgres tests/admit tests/compact tests/context tests/derive \
+		tests/gate tests/log tests/recall tests/store/test_threads.py tests/test_aio.py tests/test_memory.py \
+		tests/test_memory_machine.py tests/upkeep
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -33,8 +38,18 @@ check: lint types layers test  ## what CI runs
 torture: $(READY)  ## 200 kills, 8 processes, 200 erases: minutes, not seconds
 	$(BIN)/python -m pytest -m long tests/torture tests/upkeep
 
+surfaces: $(READY)  ## every path of the OpenAPI document 300 times, and a small load: minutes, not seconds
+	$(BIN)/python -m pytest -m long tests/serve/http tests/evaluate/test_serve_bench.py
+
 bench: $(READY)  ## the figures of docs/performance.md
 	$(BIN)/holdfast bench speed --records 100000 --json speed.json
+	$(BIN)/holdfast bench serve --seconds 60 --json serve.json
+
+browser: $(READY)  ## the inspector in chromium with 0, 1 and 50,000 records, and its pictures: minutes, not seconds
+	HOLDFAST_PICTURES=docs/images $(BIN)/python -m pytest -m long -s tests/browser
+
+conformance: $(READY)  ## the MCP server before the inspector and the conformance suite of npm (needs npm)
+	$(BIN)/python tests/conformance/run_conformance.py
 
 contract: $(READY)  ## write contract/ anew from the typed definitions
 	$(BIN)/python -m holdfast.contract contract

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,7 +18,45 @@ from holdfast.testing import HashEmbedder
 
 sys.path.insert(0, str(Path(__file__).parent / "data"))  # hostile_texts, scripts: the project's own sample data
 
+from engines import chosen, default_engine, engines_of
 from memories import QUICK, OpenMemory
+
+if TYPE_CHECKING:
+    from postgres_engine import Engine
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if engines := engines_of(Path(metafunc.module.__file__ or ""), metafunc.function.__name__):
+        metafunc.parametrize("_engine", engines, indirect=True)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Engine]:
+    """A real server, started when the first test needs it."""
+    from postgres_engine import Engine
+
+    engine = Engine()
+    with engine.watched() if chosen() == "postgres" else nullcontext():
+        yield engine
+    engine.close()
+
+
+@pytest.fixture
+def url(postgres: Engine, tmp_path: Path) -> Iterator[str]:
+    """The address of an empty store on it, for a plain role."""
+    with postgres.lent(tmp_path / "memory.db") as address:
+        yield address
+
+
+@pytest.fixture(autouse=True)
+def _engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The engine that a test's paths are opened with (engines.py)."""
+    engine = getattr(request, "param", None) or default_engine(request.path, request.node.originalname or "")
+    if engine == "sqlite":
+        yield
+        return
+    with request.getfixturevalue("postgres").in_place_of_files(monkeypatch):
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import gc
 import subprocess
 import sys
+import weakref
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from holdfast import Memory, __version__
+from holdfast.errors import Closed
 from holdfast.testing import FixedClock, HashEmbedder
 from memories import EAGER, QUICK, OpenMemory, found, texts, user
 
@@ -61,6 +63,35 @@ def test_a_memory_that_is_dropped_without_close_keeps_everything(open_memory: Op
     again = open_memory()
     again.flush()
     assert found(again.search("harbour")) == texts(again.recent()) == ["the harbour is quiet"]
+
+
+@pytest.mark.requirement("INV-1")
+def test_a_memory_that_nobody_holds_is_let_go_of_and_closes_its_store(tmp_path: Path) -> None:
+    memory = Memory(tmp_path / "memory.db", "ana", embedder=HashEmbedder(), settings=QUICK)
+    memory.ingest("the harbour is quiet")
+    memory.flush()
+    store, gone = memory._store, weakref.ref(memory)
+    del memory
+    gc.collect()
+    assert gone() is None
+    with pytest.raises(Closed), store.snapshot("ana"):
+        pass
+
+
+def test_who_only_asks_does_not_load_the_rooms_that_admit(tmp_path: Path) -> None:
+    with Memory(tmp_path / "memory.db", "ana", settings=QUICK) as memory:
+        memory.ingest("the harbour is quiet")
+        memory.flush()
+    asking = """
+import sys
+import weakref
+from holdfast import Memory
+with Memory(sys.argv[1], "ana") as memory:
+    assert [hit.text for hit in memory.search("harbour")] == ["the harbour is quiet"]
+print(*(name for name in ("holdfast.derive.admission", "holdfast.admit.extract") if name in sys.modules))
+"""
+    command = [sys.executable, "-c", asking, str(tmp_path / "memory.db")]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip() == ""
 
 
 @pytest.mark.requirement("INV-1", "LOG-3")

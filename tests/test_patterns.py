@@ -19,6 +19,7 @@ import pytest
 import holdfast.admit
 import holdfast.compact
 import holdfast.gate
+from holdfast.admit.attributes import LatePattern
 from holdfast.admit.sentences import MAX_SENTENCE, sentences
 from pace import slowness
 
@@ -47,6 +48,8 @@ def _patterns() -> dict[str, re.Pattern[str]]:
     found: dict[tuple[str, int], tuple[str, re.Pattern[str]]] = {}
 
     def walk(value: object, name: str, depth: int = 0) -> None:
+        if isinstance(value, LatePattern):
+            value = value.compiled
         if isinstance(value, re.Pattern):
             found.setdefault((value.pattern, value.flags), (name, value))
         elif depth < 4 and isinstance(value, Mapping):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from holdfast.context.result import Context
     from holdfast.gate.scalar import Signals
     from holdfast.upkeep.memo import Diagnosis
-    from holdfast.upkeep.reports import BackedUp, Erased, Exported, Imported, Restored, Tidied
+    from holdfast.upkeep.reports import BackedUp, Copied, Erased, Exported, Imported, Restored, Tidied
 
 __all__ = ["AsyncMemory"]
 
@@ -232,6 +232,16 @@ class AsyncMemory:
 
     async def backup(self, path: str | os.PathLike[str], progress: Progress | None = None) -> BackedUp:
         return await _in_thread(self._memory.backup, path, progress)
+
+    @staticmethod
+    async def copy(
+        source: str | os.PathLike[str],
+        target: str | os.PathLike[str],
+        namespaces: Sequence[str] | None = None,
+        progress: Progress | None = None,
+        settings: Settings | None = None,
+    ) -> Copied:
+        return await _in_thread(Memory.copy, source, target, namespaces, progress, settings)
 
     @staticmethod
     async def restore(

@@ -15,6 +15,7 @@ from typing import Self
 from holdfast.context.result import Context, ContextReceipt
 from holdfast.insight import History, Stats, Theme, Themes
 from holdfast.model import Exchange, Hit, Hits, Receipt, Record, Status, Turn
+from holdfast.store.protocol import Server
 from holdfast.upkeep.reports import Imported
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "RecentTurns",
     "SearchAnswer",
     "StatusAnswer",
+    "StoreAnswer",
     "ThemesAnswer",
     "ThreadAnswer",
     "recent_answer",
@@ -151,6 +153,19 @@ class RebuildAnswer:
     turns: int
     records: int
     seconds: float
+
+
+@dataclass(frozen=True)
+class StoreAnswer:
+    """A whole store, and where it is."""
+
+    store: str
+    engine: str
+    schema: int
+    namespaces: int
+    size_bytes: int
+    server: Server | None
+    """None for a file."""
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,7 @@ from holdfast.answers import (
     RecentTurns,
     SearchAnswer,
     StatusAnswer,
+    StoreAnswer,
     ThemesAnswer,
     ThreadAnswer,
 )
@@ -52,15 +53,18 @@ from holdfast.evaluate.probes import Probe
 from holdfast.evaluate.probes_gate import GateReport, gate
 from holdfast.evaluate.probes_run import ProbeReport, run_probes
 from holdfast.evaluate.probes_sweep import Sweep, Tried
+from holdfast.evaluate.serve_figures import ServeFigures, serve_example
 from holdfast.evaluate.transcripts import read_labelled
 from holdfast.insight import Active, Calibration, Compaction, History, Stats, Tuning
 from holdfast.memory import Memory
 from holdfast.model import Decision, Record, Why
+from holdfast.serve.http.openapi import openapi
 from holdfast.serve.shapes import DIALECT, pin
 from holdfast.settings import JanitorSettings, Settings
+from holdfast.store.protocol import Server
 from holdfast.testing import FixedClock, HashEmbedder
 from holdfast.upkeep.memo import Diagnosis
-from holdfast.upkeep.reports import BackedUp, Erased, Exported, Restored, Tidied
+from holdfast.upkeep.reports import BackedUp, Copied, Erased, Exported, Restored, Tidied
 from holdfast.wire import plain
 
 __all__ = ["SHAPES", "CarrierFigures", "HostileFigures", "Percentiles", "SpeedFigures", "examples", "schema", "write"]
@@ -140,6 +144,7 @@ SHAPES: Mapping[str, object] = {
     "eval-noise": Noise,
     "status": StatusAnswer,
     "store-rebuild": RebuildAnswer,
+    "store-info": StoreAnswer,
     "export": Exported,
     "import": ImportAnswer,
     "backup": BackedUp,
@@ -147,9 +152,11 @@ SHAPES: Mapping[str, object] = {
     "janitor": Tidied,
     "doctor": Diagnosis,
     "restore": Restored,
+    "copy": Copied,
     "error": ErrorAnswer,
     "bench-speed": SpeedFigures,
     "bench-hostile": HostileFigures,
+    "bench-serve": ServeFigures,
     "bench-gate": GateFigures,
     "bench-halumem": HalumemFigures,
     "bench-facts": FactsFigures,
@@ -186,7 +193,7 @@ def examples() -> dict[str, object]:
             made |= _run_compaction(memory)
         texts = Path(folder) / "texts.json"
         texts.write_text(json.dumps(["'; DROP TABLE turns; --", "a\x00b"]))
-        made |= {"bench-hostile": hostile.run([texts]), "bench-speed": _SPEED}
+        made |= {"bench-hostile": hostile.run([texts]), "bench-speed": _SPEED, "bench-serve": serve_example()}
         made |= retrieval_examples() | admission_examples()
         return _settled({name: plain(answer) for name, answer in made.items()}, folder)
 
@@ -216,6 +223,7 @@ def _run_verbs(memory: Memory) -> dict[str, object]:
         "why": memory.why(turns[0].id),
         "status": StatusAnswer.of(memory.status(), tuple(memory.check())),
         "store-rebuild": RebuildAnswer("ana", turns=len(turns), records=1, seconds=0.0),
+        "store-info": _SERVED,
         "error": failure,
     }
 
@@ -264,10 +272,17 @@ _YARD = (
 )
 
 
+_SERVED = StoreAnswer(
+    "postgresql://holdfast@db.example/memory", "postgres", 1, 40, 120_000_000,
+    Server("PostgreSQL 18.4", "holdfast", "holdfast", "13.2", 3),
+)  # fmt: skip
+
+
 def _run_transfer(memory: Memory, folder: Path) -> dict[str, object]:
     made = {"export": memory.export(folder / "ana.jsonl"), "backup": memory.backup(folder / "backup.db")}
     made |= {"import": ImportAnswer.of(memory.import_file(folder / "ana.jsonl"), None)}
     made |= {"restore": Memory.restore(folder / "backup.db", folder / "restored.db")}
+    made |= {"copy": Memory.copy(folder / "backup.db", folder / "copied.db", ["ana"])}
     return made | {"erase": _run_erase(folder)} | _run_upkeep(folder)
 
 
@@ -368,10 +383,11 @@ def _without_counts(shown: object) -> object:
 
 
 def write(folder: Path) -> list[Path]:
-    """Write NAME.schema.json and NAME.example.json for every shape; gives the paths."""
+    """Write NAME.schema.json and NAME.example.json for every shape, and openapi.json; gives the paths."""
     folder.mkdir(parents=True, exist_ok=True)
     documents: dict[str, object] = {f"{name}.schema.json": schema(name) for name in SHAPES}
     documents |= {f"{name}.example.json": example for name, example in examples().items()}
+    documents["openapi.json"] = openapi()
     for name, document in documents.items():
         (folder / name).write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     return [folder / name for name in sorted(documents)]

@@ -310,13 +310,12 @@ class Memory(Tended):
             raise InputError(f"messages must be a list of messages, not {type(messages).__name__}")
         tokens = _tokens("budget", budget)
         share = int(self._settings.context.share * tokens)
-        named = [rules] if isinstance(rules, str | os.PathLike) else rules
         made = self._assembler.assemble(
             Request(
                 messages,
                 self._session(session),
                 share if memory_budget is None else _tokens("memory_budget", memory_budget),
-                tuple(os.fspath(path) for path in named),
+                _rule_files(rules),
                 self._clock(),
             )
         )
@@ -474,6 +473,14 @@ def _read_indexes(view: Snapshot, session: str, indexes: Sequence[int]) -> dict[
         return {}
     first, last = min(indexes), max(indexes)
     return {turn.index: turn for turn in view.thread(session, first - 1, last - first + 1)}
+
+
+def _rule_files(rules: Iterable[str | os.PathLike[str]] | str | os.PathLike[str]) -> tuple[str, ...]:
+    named = [rules] if isinstance(rules, str | os.PathLike) else rules
+    try:
+        return tuple(os.fspath(path) for path in named)
+    except TypeError as error:
+        raise InputError(f"rules must be a path of a rule file, or a list of them, not {rules!r:.80}") from error
 
 
 def _tokens(what: str, tokens: int) -> int:

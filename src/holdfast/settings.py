@@ -24,8 +24,10 @@ __all__ = [
     "EmbedderSettings",
     "GateSettings",
     "IndexSettings",
+    "InspectorSettings",
     "JanitorSettings",
     "LogSettings",
+    "McpSettings",
     "MergeSettings",
     "RecallSettings",
     "ServeSettings",
@@ -71,6 +73,17 @@ class StoreSettings:
     sweep_memory_mb: int = 256
     """A file up to this size is written anew (after an erase) by way of memory, a larger one by way of a temporary file
     of what is left in it."""
+    connections: int = 16
+    """PostgreSQL: most connections a process has to one store. 8 writers and their readers (bar of H); a server takes
+    100 by default, so six processes."""
+    reconnect_s: float = 30.0
+    """PostgreSQL: how long a server that restarts is waited for: crash recovery took .3 to 2 s here."""
+    statement_s: float = 60.0
+    """PostgreSQL: the longest a statement may run. The slowest of the engine, clearing the views of 100k turns, takes a
+    few seconds."""
+    allow_superuser: bool = False
+    """PostgreSQL: run as a role that row-level security does not bind. One forgotten predicate would then show one
+    namespace's rows to another."""
 
 
 @dataclass(frozen=True)
@@ -603,6 +616,10 @@ class DoctorSettings:
     sample: int = 500
     """Documents of each kind whose index is compared with their texts, and records whose session is read for echoes.
     A fault in one document of a hundred is missed once in 150 times."""
+    alike: int = 8
+    """Earlier memories of the same deciding words with which one is compared. Of 2,000 sentences put together out of 32
+    phrases two had more, and one pair of 633 was missed; a finding says for how many. A choice: all of them could be
+    compared, but fifty thousand of the same words in another order would take minutes."""
     wait_s: float = 30.0
     """How long derived work may take to catch up first; what is left then is a finding."""
     max_file_mb: int = 256
@@ -615,6 +632,8 @@ class DoctorSettings:
         for name in ("duplicates", "near_duplicates", "junk", "stale", "loops", "secrets"):
             if not 0 <= getattr(self, f"max_{name}") <= 1:
                 raise InputError(f"doctor.max_{name} must be a share in [0, 1], not {getattr(self, f'max_{name}')!r}")
+        if self.alike < 1:
+            raise InputError(f"doctor.alike must be a whole number from 1, not {self.alike!r}")
 
 
 @dataclass(frozen=True)
@@ -626,7 +645,7 @@ class TransferSettings:
 
 @dataclass(frozen=True)
 class ServeSettings:
-    """What the servers allow (docs/rpc.md)."""
+    """What the servers allow (docs/rpc.md, docs/http.md)."""
 
     max_request_bytes: int = 80 * 1024 * 1024
     """A longer request is refused unread: the largest turn (log.max_text_bytes) and room for its envelope."""
@@ -645,12 +664,100 @@ class ServeSettings:
     flush_s: float = 60.0
     """How long `flush` waits at most."""
     stop_s: float = 10.0
-    """A stop waits so long for calls in progress; what they committed is kept in any case."""
+    """A server has stopped so long after it was told to; what calls in progress committed is kept in any case."""
+    http_connections: int = 800
+    """Over HTTP at once: below the 1,024 open files that most systems give a process, with room for the stores."""
+    in_flight: int = 256
+    """Requests in progress; one more is asked to come back. Fifty clients have a fifth of that."""
+    reads_at_once: int = 4
+    """Calls that read, over HTTP and over MCP, each in a thread: two cores are busy with them, and more take turns at
+    the interpreter. A choice, not a measurement: on a busy machine 4 to 16 could not be told apart."""
+    writes_at_once: int = 2
+    """… that write: SQLite takes one after the other (beside 8 searches an ingest took 6 ms with 1 thread, 18 with 2,
+    59 with 8, p50), but a long history must not keep every other turn waiting."""
+    switch_s: float = 0.0005
+    """A thread that computes lets another go on after so long (Python's own: .005). A search waits for the others each
+    time it comes back from the disk, some forty times; measured in docs/performance.md."""
+    header_s: float = 30.0
+    """A connection that has not said in this time what it wants is closed, before its first request and after each."""
+    body_s: float = 30.0
+    """The body of a request is there in this time. The largest one (80 MB) takes as long at 21 Mbit/s."""
+    held_mb: int = 256
+    """Bodies held in memory, of all requests together: three of the largest."""
+    stall_s: float = 30.0
+    """Who takes nothing of an answer for so long is hung up on: an export holds a snapshot of the store open."""
+    calls_per_s: float = 1000.0
+    """Requests of one credential; far above what two cores answer, so that it stops nothing but a loop gone wild."""
+    calls_at_once: int = 2000
+    """… and as many in one burst."""
+    strangers_per_s: float = 20.0
+    """Requests without the right credential, of all strangers together: a login page takes about five."""
+    strangers_at_once: int = 100
+    stranger_kb: int = 64
+    """The body of such a request: a token and its envelope."""
+    janitor: bool = True
+    """Whether the janitor runs by itself while a server runs (KEEP-2) …"""
+    janitor_days: float = 7.0
+    """… when its last run is so long ago (KEEP-2: weekly) …"""
+    janitor_look_s: float = 3600.0
+    """… which is looked after so often."""
 
     def __post_init__(self) -> None:
-        for name in ("lifecycle_s", "catch_up_s", "flush_s", "stop_s"):
+        for name in (
+            "lifecycle_s", "catch_up_s", "flush_s", "stop_s", "switch_s", "header_s", "body_s", "stall_s",
+            "calls_per_s", "strangers_per_s", "janitor_days", "janitor_look_s",
+        ):  # fmt: skip
             if not 0 < getattr(self, name) < math.inf:
-                raise InputError(f"serve.{name} must be a number of seconds above 0, not {getattr(self, name)!r}")
+                raise InputError(f"serve.{name} must be a number above 0, not {getattr(self, name)!r}")
+
+    @property
+    def finish_s(self) -> float:
+        """What calls in progress have of `stop_s`; the rest is for closing stores, which takes a commit or two each."""
+        return 0.8 * self.stop_s
+
+
+@dataclass(frozen=True)
+class InspectorSettings:
+    """How much a page of the inspector shows (docs/inspector.md)."""
+
+    page: int = 50
+    """Turns, records or sessions a page: three screens, and a few milliseconds to read."""
+    list_chars: int = 600
+    """Characters of a text in a list: eight lines or so."""
+    whole_chars: int = 20_000
+    """On a page of its own: ten screens. What is longer is cut, with a link to all of it as a file."""
+    days: int = 60
+    """Days in the plots of the overview; more are put together by the week or the month."""
+    doctor_records: int = 100_000
+    """With more, the page names the command instead: the doctor takes half a millisecond a record, and nobody waits
+    longer than a minute for a page."""
+    form_bytes: int = 2 * 1024 * 1024
+    """A longer form is refused: a corrected text is a few sentences, and nobody types a megabyte."""
+
+    def __post_init__(self) -> None:
+        for name in ("page", "list_chars", "whole_chars", "days", "doctor_records", "form_bytes"):
+            if getattr(self, name) < 1:
+                raise InputError(f"inspector.{name} must be a whole number from 1, not {getattr(self, name)!r}")
+
+
+@dataclass(frozen=True)
+class McpSettings:
+    """How much the MCP server tells a model at once (docs/mcp.md)."""
+
+    line_chars: int = 600
+    """Of an item's text in a tool's answer, about 150 tokens: ten hits are then as long as one page. The whole text is
+    in the structured content and under memory://record/ID."""
+    session_turns: int = 400
+    """The newest turns of a conversation that is read as a resource: about 60,000 tokens where all are long."""
+    listed_sessions: int = 20
+    """Conversations in the list of resources: what fits into a menu."""
+    prompt_exchanges: int = 100
+    """In the prompt that summarises recent conversations, the newest: about 15,000 tokens where all are long."""
+
+    def __post_init__(self) -> None:
+        for name in ("line_chars", "session_turns", "listed_sessions", "prompt_exchanges"):
+            if getattr(self, name) < 1:
+                raise InputError(f"mcp.{name} must be 1 or more, not {getattr(self, name)!r}")
 
 
 @dataclass(frozen=True)
@@ -685,6 +792,8 @@ class Settings:
     tokens: TokenSettings = field(default_factory=TokenSettings)
     transfer: TransferSettings = field(default_factory=TransferSettings)
     serve: ServeSettings = field(default_factory=ServeSettings)
+    mcp: McpSettings = field(default_factory=McpSettings)
+    inspector: InspectorSettings = field(default_factory=InspectorSettings)
     janitor: JanitorSettings = field(default_factory=JanitorSettings)
     doctor: DoctorSettings = field(default_factory=DoctorSettings)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -21,9 +22,9 @@ from holdfast.store.protocol import Store
 
 if TYPE_CHECKING:
     from holdfast.upkeep.memo import Diagnosis
-    from holdfast.upkeep.reports import BackedUp, Erased, Exported, Imported, Restored, Tidied
+    from holdfast.upkeep.reports import BackedUp, Copied, Erased, Exported, Imported, Restored, Tidied
 
-from holdfast.opened import Opened, Progress, guarded
+from holdfast.opened import Opened, Progress, guarded, redacted
 
 __all__ = ["Tended"]
 
@@ -172,6 +173,28 @@ class Tended(Opened):
         from holdfast.upkeep.backup import back_up
 
         return back_up(self._store, path, progress)
+
+    @staticmethod
+    def copy(
+        source: str | os.PathLike[str],
+        target: str | os.PathLike[str],
+        namespaces: Sequence[str] | None = None,
+        progress: Progress | None = None,
+        settings: Settings | None = None,
+    ) -> Copied:
+        """Copy the logs of these namespaces, or of all, into another store of any engine; again, it adds what is new.
+
+        Views are derived where they arrive, when somebody opens them there.
+        """
+        from holdfast.store.open import open_store
+        from holdfast.upkeep.copying import copy_namespaces
+
+        known = settings or load_settings()
+        place = os.fspath(source)
+        if "://" not in place and not os.path.exists(place):
+            raise InputError(f"there is no store at {place} to copy from")
+        with closing(open_store(source, known.store)) as here, closing(open_store(target, known.store)) as there:
+            return copy_namespaces(here, there, namespaces, lambda turn: redacted(turn, known), progress)
 
     @staticmethod
     def restore(

@@ -19,8 +19,11 @@ from holdfast.cli import (
     upkeep_verbs,
 )
 from holdfast.cli.context_verb import context
+from holdfast.cli.copy_verb import copy
 from holdfast.cli.demo import demo
 from holdfast.cli.ingest import ingest
+from holdfast.cli.mcp_verb import mcp
+from holdfast.cli.serve_verb import serve
 from holdfast.cli.themes import themes
 from holdfast.version import __version__
 
@@ -77,9 +80,12 @@ app.command(rich_help_panel=_CARE)(transfer_verbs.export)
 app.command("import", rich_help_panel=_CARE)(transfer_verbs.import_file)
 app.command(rich_help_panel=_CARE)(transfer_verbs.backup)
 app.command(rich_help_panel=_CARE)(transfer_verbs.restore)
+app.command(rich_help_panel=_CARE)(copy)
 app.command(rich_help_panel=_CARE)(erase_verbs.erase)
 app.command(rich_help_panel=_CARE)(insight_verbs.calibrate)
 app.add_typer(insight_verbs.tune, name="tune", rich_help_panel=_CARE)
+app.command(rich_help_panel=_SERVE)(mcp)
+app.command(rich_help_panel=_SERVE)(serve)
 app.command(rich_help_panel=_SERVE)(serve_verbs.rpc)
 app.add_typer(eval_verbs.app, name="eval", rich_help_panel=_CARE)
 app.add_typer(store_verbs.app, name="store", rich_help_panel=_CARE)

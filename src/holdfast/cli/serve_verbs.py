@@ -10,7 +10,7 @@ import typer
 
 from holdfast.cli.options import EmbedderOption, JsonOption, NamespaceOption, StoreOption
 
-__all__ = ["rpc"]
+__all__ = ["log_to_stderr", "rpc"]
 
 
 def rpc(
@@ -33,9 +33,10 @@ def rpc(
     """
     from holdfast.serve.memories import Memories
     from holdfast.serve.run_rpc import read_place, run_rpc
+    from holdfast.serve.stopping import end_in_time
 
     place = read_place(listen)
-    _log_to_stderr()
+    log_to_stderr()
     with closing(Memories(store or None, namespace or None, embedder=embedder or None, bound=bound)) as memories:
 
         def announce(endpoint: str, token_file: str | None) -> None:
@@ -45,16 +46,17 @@ def rpc(
             if token_file is not None and not as_json:
                 typer.echo(f"holdfast: the token is in {token_file}", err=True)
 
-        run_rpc(memories, place, tuple(rules or ()), announce)
+        run_rpc(memories, place, tuple(rules or ()), announce, end_in_time(memories.settings.serve, memories.close))
 
 
-def _log_to_stderr() -> None:
+def log_to_stderr() -> None:
     """With tracebacks, unlike other verbs: whoever looks after a server needs them, and no peer sees them."""
     import logging
 
-    log = logging.getLogger("holdfast")
-    if not log.handlers:
-        handler = logging.StreamHandler()
-        handler.setFormatter(logging.Formatter("holdfast: %(message)s"))
-        log.addHandler(handler)
-        log.propagate = False
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("holdfast: %(message)s"))
+    for name in ("holdfast", "uvicorn.error"):
+        log = logging.getLogger(name)
+        if not log.handlers:
+            log.addHandler(handler)
+            log.propagate = False

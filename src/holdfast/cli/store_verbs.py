@@ -9,6 +9,7 @@ import typer
 from holdfast.cli.json_out import print_json
 from holdfast.cli.options import EmbedderOption, JsonOption, NamespaceOption, StoreOption, open_to_read
 from holdfast.cli.progress import bar
+from holdfast.cli.server_verbs import add_server_verbs
 
 __all__ = ["app"]
 
@@ -18,6 +19,9 @@ app = typer.Typer(no_args_is_help=True, help="Look after the store itself.")
 @app.callback()
 def _store() -> None:
     """Look after the store itself."""
+
+
+add_server_verbs(app)
 
 
 @app.command()

@@ -25,7 +25,7 @@ from holdfast.settings import Settings, load_settings
 from holdfast.testing import FixedClock
 from holdfast.version import __version__
 
-__all__ = ["Progress", "Remembering", "Ways", "measure", "message_of", "settings_of"]
+__all__ = ["Progress", "Remembering", "Ways", "ask", "measure", "message_of", "settings_of"]
 
 Progress = Callable[[str, int, int], None]
 """Called with (step, done, total)."""
@@ -60,7 +60,7 @@ def measure(
     with closing(opened):
         embedder = Remembering(opened)
         for haystack in asked:
-            for outcome in _ask(haystack, settings, embedder):
+            for outcome in ask(haystack, settings, embedder):
                 ours.append(outcome)
                 if progress is not None:
                     progress(haystack.name, len(ours), total)
@@ -108,12 +108,17 @@ def _levels(outcomes: Sequence[Outcome]) -> dict[str, object]:
     }
 
 
-def _ask(haystack: Haystack, settings: Settings, embedder: Embedder) -> Iterator[Outcome]:
-    """Everything is taken in at its own date; then each question is asked at its date."""
+def ask(haystack: Haystack, settings: Settings, embedder: Embedder, store: str | None = None) -> Iterator[Outcome]:
+    """Everything is taken in at its own date; then each question is asked at its date.
+
+    It goes into a file of its own, or into a namespace of the store.
+    """
     clock = FixedClock()
     with (
         tempfile.TemporaryDirectory(prefix="holdfast-bench-") as folder,
-        Memory(Path(folder) / "memory.db", haystack.name, embedder=embedder, settings=settings, clock=clock) as memory,
+        Memory(
+            store or Path(folder) / "memory.db", haystack.name, embedder=embedder, settings=settings, clock=clock
+        ) as memory,
     ):
         places: dict[str, tuple[str, str]] = {}
         for sitting in haystack.sittings:

@@ -157,10 +157,12 @@ def _in_vocabulary(view: Snapshot, terms: set[str]) -> Iterator[int]:
 
 def _look(search: ByteSearch, path: str, pieces: Iterable[bytes]) -> Looked:
     found: set[bytes] = set()
-    size = Path(path).stat().st_size
+    read = 0
     for piece in pieces:
         found |= search.found(piece)
-    return Looked(path, size, len(found))
+        read += len(piece)
+    # Pieces of a file overlap; the values of a server's table, which is no file here, do not.
+    return Looked(path, Path(path).stat().st_size if Path(path).is_file() else read, len(found))
 
 
 def _pieces(path: Path) -> Iterator[bytes]:

@@ -8,7 +8,19 @@ from datetime import datetime
 
 from holdfast.model import Kind, Provenance
 
-__all__ = ["BackedUp", "Erased", "Exported", "Imported", "Looked", "Proof", "Restored", "Tended", "Tidied"]
+__all__ = [
+    "BackedUp",
+    "Copied",
+    "CopiedNamespace",
+    "Erased",
+    "Exported",
+    "Imported",
+    "Looked",
+    "Proof",
+    "Restored",
+    "Tended",
+    "Tidied",
+]
 
 
 @dataclass(frozen=True)
@@ -42,6 +54,31 @@ class Imported:
     seconds: float
     erased: int = 0
     """Lines of what was erased here before: they do not come back."""
+
+
+@dataclass(frozen=True)
+class CopiedNamespace:
+    """What became of one namespace in a copy of a store."""
+
+    namespace: str
+    turns: int
+    acts: int
+    known: int
+    """Lines that were there already."""
+    left_out: int
+    """Acts that mean nothing in a log that held something before: see docs/transfer.md."""
+    erased: int
+    """Lines of what was erased there before: they do not come back."""
+
+
+@dataclass(frozen=True)
+class Copied:
+    """Namespaces that were copied from one store into another."""
+
+    source: str
+    target: str
+    namespaces: tuple[CopiedNamespace, ...]
+    seconds: float
 
 
 @dataclass(frozen=True)
