@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,10 +35,8 @@ def postgres() -> Iterator[Engine]:
     """A real server, started when the first test needs it."""
     from postgres_engine import Engine
 
-    engine = Engine()
-    with engine.watched() if chosen() == "postgres" else nullcontext():
+    with closing(Engine()) as engine, engine.watched() if chosen() == "postgres" else nullcontext():
         yield engine
-    engine.close()
 
 
 @pytest.fixture

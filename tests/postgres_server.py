@@ -5,6 +5,7 @@ Nothing is faked and nothing skipped: where no server can be started, the tests 
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
 import signal
@@ -84,6 +85,7 @@ class Throwaway(Server):
         with (self.folder / "data" / "postgresql.auto.conf").open("a") as file:
             file.writelines(f"{name} = {value}\n" for name, value in settings.items())
         self._server.ensure_postgres_running()
+        atexit.register(self.stop)  # a run that is broken off leaves no server behind
         super().__init__(self._server.get_uri())
 
     def kill(self) -> None:
@@ -102,6 +104,7 @@ class Throwaway(Server):
         self._server.ensure_postgres_running()
 
     def stop(self) -> None:
+        atexit.unregister(self.stop)
         self._server.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -13,7 +14,7 @@ import psycopg
 import pytest
 
 from holdfast import Memory
-from holdfast.errors import Closed, InputError, StoreBusy, StoreError
+from holdfast.errors import Closed, InputError, MissingExtra, StoreBusy, StoreError
 from holdfast.settings import StoreSettings
 from holdfast.store.open import open_store
 from holdfast.store.postgres.address import read_address
@@ -163,6 +164,12 @@ def test_the_server_tells_its_size_and_what_is_broken(postgres: Engine, url: str
         assert store.check() == []
         with pytest.raises(StoreError, match="pg_dump"):
             store.copy(__file__)  # type: ignore[arg-type]
+
+
+def test_without_the_extra_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)  # what an import that fails leaves behind
+    with pytest.raises(MissingExtra, match=r"pip install 'holdfast\[postgres\]'"):
+        open_store("postgresql://ana@db.example/memories", QUICK_STORE)
 
 
 def test_an_address_keeps_its_password_and_tells_it_to_nobody() -> None:

@@ -233,7 +233,7 @@ class Connections:
         connection = self._take()
         try:
             # A SELECT: the moment that a snapshot shows begins with the first of them, and not with BEGIN.
-            connection.execute(f"{begin}; SELECT set_config('holdfast.ns', '{ns}', true)".encode(), prepare=False)
+            connection.execute(f"{begin}; SET LOCAL holdfast.ns = '{ns}'; SELECT 1".encode(), prepare=False)
         except BaseException:
             connection.close()
             raise

@@ -127,5 +127,6 @@ class Transaction:
     def _tell(self) -> None:
         """A snapshot of another namespace shares the transaction: the server sees one of them at a time."""
         if self._open.ns != self.ns:
-            self._open.connection.execute("SELECT set_config('holdfast.ns', %s, true)", (str(self.ns),))
+            # SET and not set_config(): Citus passes on to its nodes only the former (distribution.sql).
+            self._open.connection.execute(f"SET LOCAL holdfast.ns = '{self.ns}'".encode(), prepare=False)
             self._open.ns = self.ns
