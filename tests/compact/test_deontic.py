@@ -112,9 +112,15 @@ def test_code_quotations_and_pasted_parts_lay_nothing_down() -> None:
 
 @pytest.mark.parametrize(
     ("part", "recall", "precision"),
-    # The bars are .95 and .85. Missed (docs/compaction.md): verdict gives .802; its number is a floor.
+    # The bars are .95 and .85. Missed (docs/compaction.md) on the two verdicts: their numbers are floors.
     # The rounds are forms that were chosen because they are hard.
-    [("development", 0.95, 0.85), ("held", 0.95, 0.85), ("rounds", 0.95, 0.85), ("verdict", 0.78, 0.85)],
+    [
+        ("development", 0.95, 0.85),
+        ("held", 0.95, 0.85),
+        ("rounds", 0.95, 0.85),
+        ("verdict", 0.78, 0.85),
+        ("second verdict", 0.86, 0.85),
+    ],
 )
 def test_rules_are_found_in_our_own_labelled_sentences(part: str, recall: float, precision: float) -> None:
     figures = _part(part)
@@ -141,11 +147,11 @@ def test_the_figures_tell_each_set_apart() -> None:
     )
     assert figures == {
         "lexdemod": {
-            "obligation": {"n": 2, "flagged": 0.5},
-            "prohibition": {"n": 0, "flagged": None},
-            "permission": {"n": 1, "flagged": 0.0},
+            "obligation": {"n": 2, "flagged": 0.5, "in_doubt": 0.5},
+            "prohibition": {"n": 0, "flagged": None, "in_doubt": None},
+            "permission": {"n": 1, "flagged": 0.0, "in_doubt": 0.0},
         },
-        "dailydialog": {"inform": {"n": 1, "flagged": 0.0}},
+        "dailydialog": {"inform": {"n": 1, "flagged": 0.0, "in_doubt": 0.0}},
     }
 
 

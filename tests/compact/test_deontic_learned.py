@@ -69,7 +69,7 @@ def test_a_remark_that_a_pattern_takes_for_a_rule_is_dropped() -> None:
 
 
 def test_a_question_is_a_rule_only_if_it_asks_for_something_from_now_on() -> None:
-    assert is_rule("Could you from now on put the total first?")
+    assert norms("Could you from now on put the total first?", in_doubt=True)
     assert is_rule("Do trainees shadow a nurse for two weeks?") is None
     assert is_rule("Can you send me the file?") is None
 
@@ -90,9 +90,9 @@ def test_the_patterns_are_passed_over_only_where_they_could_not_change_the_verdi
     readers = [mark.removeprefix("found by ") for mark in weights if mark.startswith("found") and "none" not in mark]
     scores = [number / 10 for number in range(-80, 80)]
     for at in scores:
-        possible = any(chance(at, voice, reader) is not None for voice in voices for reader in (*readers, ""))
+        possible = any(chance(at, voice, reader, True) is not None for voice in voices for reader in (*readers, ""))
         assert not (possible and is_hopeless(at))
-    assert is_hopeless(score("The neighbours grow tomatoes."))
+    assert is_hopeless(score("I had two eggs and some toast for breakfast yesterday."))
 
 
 def test_a_sentence_is_read_by_its_words_and_their_kinds() -> None:
@@ -113,15 +113,15 @@ def test_a_sentence_is_read_by_its_words_and_their_kinds() -> None:
 
 
 def test_the_table_is_small_and_belongs_to_the_sentences_it_was_learned_from() -> None:
-    assert len(_table().encode()) < 2_000_000
+    assert len(_table().encode()) < 2_500_000
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in LESSONS)).hexdigest()
     assert json.loads(_table())["lessons"] == digest, "run training/deontic.py"
 
 
 def test_nothing_that_judges_was_learned_from() -> None:
     lessons = {str(row["text"]).lower() for path in LESSONS for row in _rows(path)}
-    judges = [row for row in _rows(OWN) if row["part"] in ("held", "verdict")]
+    judges = [row for row in _rows(OWN) if row["part"] in ("held", "verdict", "second verdict")]
     planted = json.loads(resources.files("holdfast.evaluate").joinpath("planted.json").read_text(encoding="utf-8"))
-    assert len(judges) >= 500
+    assert len(judges) >= 1_000
     assert lessons.isdisjoint(str(row["text"]).lower() for row in judges)
     assert lessons.isdisjoint(one["rule"].lower() for one in planted["rules"])

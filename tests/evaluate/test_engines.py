@@ -6,15 +6,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+import pytest
 from retrieval_sets import LOCOMO, write
 
+from holdfast.errors import StoreError
 from holdfast.evaluate.asking import Ways
 from holdfast.evaluate.benchmarks import agreement, engines
+from holdfast.evaluate.benchmarks.writers import Writing, write_side_by_side
+from memories import QUICK
 
 if TYPE_CHECKING:
     from postgres_engine import Engine
 
-SMALL = engines.Plan(neighbours=2, neighbour_turns=10, questions=5, turns_a_writer=5)
+SMALL = engines.Plan(neighbours=2, neighbour_turns=10, questions=5, writers=2, turns_a_writer=5)
 
 
 def left(postgres: Engine, url: str) -> list[tuple[object, ...]]:
@@ -25,10 +29,17 @@ def left(postgres: Engine, url: str) -> list[tuple[object, ...]]:
 def test_both_engines_are_measured_and_agree(postgres: Engine, url: str) -> None:
     figures = engines.run(url, 100, admit=False, plan=SMALL)
     assert figures["top_10_agree"] == 1.0
-    for name in ("durable_per_s", "durable_per_s_one_namespace", "ingest_per_s", "derived_per_s", "search_ms"):
+    written = ("durable_per_s", "durable_per_s_one_namespace", "durable_per_s_deriving")
+    for name in (*written, "ingest_per_s", "derived_per_s", "search_ms"):
         measured = figures[name]
         assert isinstance(measured, dict) and set(measured) == {"sqlite", "postgres"}
     assert left(postgres, url) == []
+
+
+def test_a_writer_that_cannot_write_ends_the_measurement(tmp_path: Path) -> None:
+    nowhere = Writing(str(tmp_path / "no such folder\0"), ("ana", "ben"), whole=False)
+    with pytest.raises(StoreError, match="stopped early"):
+        write_side_by_side([nowhere, nowhere], QUICK, ["hello"])
 
 
 def test_what_both_find_in_a_set_is_compared(postgres: Engine, url: str, tmp_path: Path) -> None:

@@ -18,17 +18,20 @@ from holdfast.compact.deontic_text import masked, sentences_of
 
 __all__ = ["Modality", "Norm", "is_rule", "norms"]
 
-_LANGUAGES: tuple[tuple[Callable[[str], Finding | None], Callable[[str], Modality | None]], ...] = (
+_LANGUAGES: tuple[tuple[Callable[[str, bool], Finding | None], Callable[[str], Modality | None]], ...] = (
     (deontic_verdict.laid_down, deontic_english.announced),
 )
 
 
-def norms(text: str) -> list[Norm]:
-    """The rules of a text, sentence by sentence: `text[norm.start:norm.stop] == norm.text`."""
+def norms(text: str, in_doubt: bool = False) -> list[Norm]:
+    """The rules of a text, sentence by sentence: `text[norm.start:norm.stop] == norm.text`.
+
+    In doubt: what may be one, too. Compaction asks so, for what it takes for talk leaves the active view.
+    """
     found, readable = [], masked(text)
     for sentence in sentences_of(text):
         start, stop = sentence.start, sentence.stop
-        finding = _finding(readable[start:stop])
+        finding = _finding(readable[start:stop], in_doubt)
         if sentence.over and (finding is None or not finding.reader):
             finding = _listed(text[start:stop], sentence.over) or finding  # what stands over it says which kind it is
         if finding is not None:
@@ -44,12 +47,12 @@ def is_rule(sentence: str) -> Norm | None:
     return None if finding is None else Norm(said, start, start + len(said), finding.modality, finding.cue)
 
 
-def _finding(sentence: str) -> Finding | None:
+def _finding(sentence: str, in_doubt: bool = False) -> Finding | None:
     """What a sentence lays down, in the first language in which it does; one word is no rule."""
     if " " not in sentence:
         return None
     for laid_down, _ in _LANGUAGES:
-        if (finding := laid_down(sentence)) is not None:
+        if (finding := laid_down(sentence, in_doubt)) is not None:
             return finding
     return None
 

@@ -42,6 +42,9 @@ class _Table:
     """The score from which what a pattern found is a rule …"""
     added: float
     """… and from which a sentence is one in which none found any."""
+    kept_in_doubt: float
+    doubted: float
+    """The same two, from which it may be one: compaction keeps it, for a missed rule costs more (COMP-9)."""
     hopeless: float
     """Below it no pattern changes the verdict."""
     reading: dict[str, float]
@@ -68,11 +71,12 @@ def is_hopeless(score: float) -> bool:
     return score < _table().hopeless
 
 
-def chance(score: float, voice: str, reader: str) -> float | None:
+def chance(score: float, voice: str, reader: str, in_doubt: bool = False) -> float | None:
     """How likely it is a rule, given the voice and the reader that found one ("" for none); None for not enough."""
     table = _table()
     total = score + _by_reading(voice, reader)
-    if total < (table.kept if reader and voice == OWN else table.added):
+    kept, added = (table.kept_in_doubt, table.doubted) if in_doubt else (table.kept, table.added)
+    if total < (kept if reader and voice == OWN else added):
         return None
     return 1.0 / (1.0 + math.exp(-max(-60.0, min(60.0, total))))
 
@@ -123,7 +127,7 @@ def _table() -> _Table:
     table = json.loads(resources.files("holdfast.compact").joinpath("deontic.json").read_text(encoding="utf-8"))
     assert table["model"] == shipped_embedder().profile.fingerprint, "the weights belong to another static model"
     weights = {mark: weight / SCALE for mark, weight in table["reading"].items()}
-    kept, added = table["kept"] / SCALE, table["added"] / SCALE
+    kept, added, kept_in_doubt, doubted = (table[bar] / SCALE for bar in ("kept", "added", "kept_in_doubt", "doubted"))
     none = weights[reading("", "")[1]]
     found = max(weight for mark, weight in weights.items() if mark.startswith(_FOUND))
     heard = max(weight for mark, weight in weights.items() if mark.startswith(_VOICE))
@@ -131,7 +135,9 @@ def _table() -> _Table:
         table["bias"] / SCALE,
         kept,
         added,
-        min(kept - found, added - none) - heard,
+        kept_in_doubt,
+        doubted,
+        min(kept_in_doubt - found, doubted - none) - heard,
         weights,
         tuple({name: weight / SCALE for name, weight in table[family].items()} for family in FAMILIES),
         np.array(table["meaning"], dtype=np.float64) / SCALE,

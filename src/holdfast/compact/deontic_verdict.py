@@ -10,8 +10,8 @@ from holdfast.compact.deontic_norm import Finding, Modality, Said
 __all__ = ["laid_down", "reading_of"]
 
 
-def laid_down(sentence: str) -> Finding | None:
-    """What a sentence lays down, and by which words, or None."""
+def laid_down(sentence: str, in_doubt: bool = False) -> Finding | None:
+    """What a sentence lays down, or, in doubt, may lay down, and by which words; or None."""
     alone = score(sentence)
     if is_hopeless(alone):
         return None
@@ -19,7 +19,7 @@ def laid_down(sentence: str) -> Finding | None:
     heard, found = voice(said), read(said)
     if found is None and sentence.endswith(":"):
         return None  # it announces what comes
-    likely = chance(alone, heard, found.reader if found else "")
+    likely = chance(alone, heard, found.reader if found else "", in_doubt)
     if likely is None:
         return None
     return found or _reads_like(sentence, likely)

@@ -48,7 +48,7 @@ def protect(turns: Sequence[Turn], booster: Booster, settings: CompactSettings) 
     for turn in turns:
         found: list[Norm] = []
         if turn.origin is Origin.USER and turn.stability >= settings.stability:
-            found = norms(turn.text[: settings.turn_chars])
+            found = norms(turn.text[: settings.turn_chars], in_doubt=True)
             if not found and len(turn.text) <= settings.shard_chars and surface_hint(turn.text):
                 doubtful.append(turn)
                 continue

@@ -57,7 +57,7 @@ def is_deontic(text: str) -> bool:
     """Whether a paragraph obliges, forbids, permits or prescribes; the detector that compaction uses."""
     from holdfast.compact.deontic import norms
 
-    return bool(norms(text))
+    return bool(norms(text, in_doubt=True))
 
 
 def nodes_of(text: str, path: str, is_deontic: Callable[[str], bool] = is_deontic) -> tuple[Node, ...]:

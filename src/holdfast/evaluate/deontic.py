@@ -62,17 +62,20 @@ def _own(labelled: Sequence[Labelled]) -> dict[str, object]:
     rules = [(one, said) for one, said in found if one.norm is not None]
     right = [(one, said) for one, said in rules if said]
     flagged = sum(1 for _, said in found if said)
+    doubted = sum(1 for one, _ in rules if norms(one.text, in_doubt=True))
     return {
         "n": len(found),
         "rules": len(rules),
         "recall": share(len(right), len(rules)),
+        "recall_in_doubt": share(doubted, len(rules)),
         "precision": share(len(right), flagged),
         "modality": share(sum(said[0].modality == one.norm for one, said in right), len(right)),
     }
 
 
 def _found(labelled: Sequence[Labelled]) -> dict[str, object]:
-    return {"n": len(labelled), "flagged": share(sum(1 for one in labelled if norms(one.text)), len(labelled))}
+    flagged, doubted = (sum(1 for one in labelled if norms(one.text, in_doubt)) for in_doubt in (False, True))
+    return {"n": len(labelled), "flagged": share(flagged, len(labelled)), "in_doubt": share(doubted, len(labelled))}
 
 
 # --- the files -------------------------------------------------------------------------------------------------------

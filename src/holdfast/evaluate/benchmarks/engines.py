@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import tempfile
-import threading
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -17,6 +16,7 @@ from functools import partial
 from pathlib import Path
 
 from holdfast.evaluate.benchmarks.speed import Progress, Remembering, first, sizes, upto
+from holdfast.evaluate.benchmarks.writers import Writing, write_side_by_side
 from holdfast.evaluate.chatter import Message, Session, chatter, questions
 from holdfast.evaluate.metrics import percentiles, ratio
 from holdfast.memory import Memory
@@ -27,7 +27,6 @@ from holdfast.version import __version__
 __all__ = ["Plan", "run"]
 
 _WARM_UP = 10
-_WRITERS = 8
 _TOP = 10
 _BOTH = ("sqlite", "postgres")
 
@@ -40,6 +39,7 @@ class Plan:
     """Other namespaces in the same store: one namespace's cost must not depend on them (INV-4)."""
     neighbour_turns: int = 200
     questions: int = 60
+    writers: int = 8  # the bar of H
     turns_a_writer: int = 400
 
 
@@ -71,7 +71,7 @@ def run(
             "postgres": stack.enter_context(throwaway_schema(server)),
         }
         figures: dict[str, object] = {"set": "engines", "n": records, "records": admit}
-        figures |= _write(places, settings, first(sessions, plan.turns_a_writer), tell)
+        figures |= _write(places, settings, first(sessions, plan.turns_a_writer), plan, tell)
         figures |= _fill(places, settings, sessions, records, embedder, plan, tell)
         figures |= _read(places, settings, records, asked, embedder, tell)
     return {
@@ -86,43 +86,23 @@ def run(
 
 
 def _write(
-    places: dict[str, str], settings: Settings, messages: Sequence[Message], tell: Progress
+    places: dict[str, str], settings: Settings, messages: Sequence[Message], plan: Plan, tell: Progress
 ) -> dict[str, object]:
-    """Single turns, durable before the next, of eight writers at once: each in a namespace of its own, then in one."""
+    """Single turns of several writers at once: each in a namespace of its own, all in one, and with derived work."""
     texts = [str(message["content"]) for message in messages]
-    apart = [f"writer {number}" for number in range(_WRITERS)]
-    together = ["all writers"] * _WRITERS
-    figures: dict[str, dict[str, int]] = {"durable_per_s": {}, "durable_per_s_one_namespace": {}}
+    each = range(plan.writers)
+    namespaces = {
+        "durable_per_s": tuple(f"writer {number}" for number in each),
+        "durable_per_s_one_namespace": tuple("all writers" for _ in each),
+        "durable_per_s_deriving": tuple(f"deriving {number}" for number in each),
+    }
+    figures: dict[str, dict[str, int]] = {name: {} for name in namespaces}
     for engine in _BOTH:
         tell(f"writing, {engine}", 0, 1)
-        figures["durable_per_s"][engine] = _durable(places[engine], settings, apart, texts)
-        figures["durable_per_s_one_namespace"][engine] = _durable(places[engine], settings, together, texts)
+        tasks = [Writing(places[engine], names, name.endswith("deriving")) for name, names in namespaces.items()]
+        for name, rate in zip(namespaces, write_side_by_side(tasks, settings, texts), strict=True):
+            figures[name][engine] = rate
     return dict(figures)
-
-
-def _durable(place: str, settings: Settings, namespaces: Sequence[str], texts: Sequence[str]) -> int:
-    begin = threading.Barrier(len(namespaces) + 1)
-    with ExitStack() as stack:
-        memories = [stack.enter_context(Memory(place, name, embedder="none", settings=settings)) for name in namespaces]
-        for number, memory in enumerate(memories):
-            memory.ingest("the first turn of this writer", session=f"s{number}")
-
-        def write(number: int) -> None:
-            begin.wait()
-            for text in texts:
-                memories[number].ingest(text, session=f"s{number}")
-
-        writers = [threading.Thread(target=write, args=(number,)) for number in range(len(memories))]
-        for writer in writers:
-            writer.start()
-        begin.wait()
-        start = time.perf_counter()
-        for writer in writers:
-            writer.join()
-        seconds = time.perf_counter() - start
-        kept = sum(len(memory.thread(f"s{number}")) - 1 for number, memory in enumerate(memories))
-    assert kept == len(texts) * len(namespaces), "a writer stopped early"
-    return round(kept / seconds)
 
 
 def _fill(
