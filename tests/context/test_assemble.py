@@ -63,7 +63,7 @@ def compacted(memory: Memory, *guidance: str, session: str = "old") -> None:
     for text in guidance:
         memory.ingest(text, session=session, at="2026-04-01")
     for number in range(10):
-        memory.ingest(f"Small talk number {number} about weather and wind", session=session, at="2026-04-02")
+        memory.ingest(f"It rained again on day {number}, so we stayed in and read.", session=session, at="2026-04-02")
     memory.flush()
     assert memory.compact(session, force=True).protected >= len(guidance)
     memory.flush()

@@ -21,7 +21,7 @@ def memory(open_memory: OpenMemory) -> Memory:
     memory = open_memory(settings=CALM)
     memory.ingest(RULE, session="old", at="2026-04-01")
     for number in range(10):
-        memory.ingest(f"Small talk number {number} about weather and wind", session="old", at="2026-04-02")
+        memory.ingest(f"It rained again on day {number}, so we stayed in and read.", session="old", at="2026-04-02")
     memory.flush()
     memory.compact("old", force=True)
     memory.flush()
