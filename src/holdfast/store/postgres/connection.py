@@ -123,7 +123,7 @@ class Connections:
 
         A psycopg.Error may leave it unknown whether it was kept: the caller looks. The same of call().
         """
-        with self._lent() as connection:
+        with self._lending(self._take) as connection:
             with connection.pipeline():  # what it sends is one transaction, and its end is waited for
                 connection.execute("SELECT set_config('holdfast.ns', %s, true)", (str(ns),))
                 cursors = [connection.execute(sql.encode(), values, binary=True) for sql, values in statements]
@@ -131,23 +131,8 @@ class Connections:
 
     def call(self, sql: str, values: Mapping[str, object]) -> list[tuple[Any, ...]]:
         """One statement that is a transaction, and names its namespace to the server itself; what it gave."""
-        with self._lent() as connection:
+        with self._lending(self._take) as connection:
             return connection.execute(sql.encode(), values, binary=True).fetchall()
-
-    @contextmanager
-    def _lent(self) -> Iterator[psycopg.Connection]:
-        self._admit()
-        try:
-            connection = self._take()
-            try:
-                yield connection
-            except BaseException:
-                self._roll_back(connection)
-                raise
-            finally:
-                self._give_back(connection)
-        finally:
-            self._free.release()
 
     def _was_kept(self, unknown: Transaction) -> bool:
         """Whether the line that a lost transaction wrote last is in the log.
@@ -169,34 +154,29 @@ class Connections:
     @contextmanager
     def _using(self, begin: str, ns: UUID) -> Iterator[Open]:
         """A connection inside a transaction, which is committed at the end."""
+        with self._lending(lambda: self._patiently(lambda: self._begin(begin, ns))) as connection:
+            yield Open(connection, ns)
+            connection.execute("COMMIT")
+
+    @contextmanager
+    def session(self) -> Iterator[psycopg.Connection]:
+        """A connection outside of any transaction, for what must be: locks of a session, VACUUM."""
+        with translated(self.place), self._lending(lambda: self._patiently(self._take_alive)) as connection:
+            yield connection
+
+    @contextmanager
+    def _lending(self, take: Callable[[], psycopg.Connection]) -> Iterator[psycopg.Connection]:
+        """One of the connections that may be in use at once; what was begun on it and failed is rolled back."""
         self._admit()
         try:
-            connection = self._patiently(lambda: self._begin(begin, ns))
+            connection = take()
             try:
-                yield Open(connection, ns)
-                connection.execute("COMMIT")
+                yield connection
             except BaseException:
                 self._roll_back(connection)
                 raise
             finally:
                 self._give_back(connection)
-        finally:
-            self._free.release()
-
-    @contextmanager
-    def session(self) -> Iterator[psycopg.Connection]:
-        """A connection outside of any transaction, for what must be: locks of a session, VACUUM."""
-        self._admit()
-        try:
-            with translated(self.place):
-                connection = self._patiently(self._take_alive)
-                try:
-                    yield connection
-                except BaseException:
-                    self._roll_back(connection)
-                    raise
-                finally:
-                    self._give_back(connection)
         finally:
             self._free.release()
 
