@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from holdfast.log.align import Place, align, digest
@@ -20,6 +20,9 @@ roles = st.sampled_from([Role.USER, Role.ASSISTANT, Role.SYSTEM, Role.TOOL])
 speech = st.tuples(roles, st.sampled_from(["ok", "yes", "a", "b", "c"]))
 histories = st.lists(speech, max_size=30)
 distinct = st.lists(st.tuples(roles, st.text(max_size=3)), max_size=30, unique=True)
+
+AT_ANY_PACE = settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+"""How long a history takes to be thought up says something of the machine, not of the code."""
 
 
 def turn(said: Said, at: datetime | None = None, key: str | None = None) -> NewTurn:
@@ -72,6 +75,7 @@ def test_a_history_that_grew_adds_exactly_its_end(history: list[Said], data: st.
 
 
 @pytest.mark.requirement("LOG-7")
+@AT_ANY_PACE
 @given(rolling(distinct))
 def test_windows_that_overlap_rebuild_a_history_without_repeats(case: tuple[list[Said], list[tuple[int, int]]]) -> None:
     """The law holds where no message comes twice: then the overlap can lie in one place only."""
@@ -83,6 +87,7 @@ def test_windows_that_overlap_rebuild_a_history_without_repeats(case: tuple[list
 
 
 @pytest.mark.requirement("LOG-7")
+@AT_ANY_PACE
 @given(rolling(histories))
 def test_windows_with_times_rebuild_any_history(case: tuple[list[Said], list[tuple[int, int]]]) -> None:
     """Where each message says when, the same words at another time are another turn."""

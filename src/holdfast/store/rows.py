@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 
 from holdfast.log.lines import ActLine, Line, TurnLine
 from holdfast.model import SIGNALS, Action, Entry, Metadata, NewTurn, Origin, Provenance, Record, Turn
@@ -12,6 +13,7 @@ from holdfast.moments import from_micros
 from holdfast.store.codes import KINDS, ROLES, lowered
 
 __all__ = [
+    "kept_turn",
     "pack_metadata",
     "pack_signals",
     "read_line",
@@ -143,3 +145,24 @@ def _int(value: object) -> int:
 def _float(value: object) -> float:
     assert isinstance(value, float | int)
     return float(value)
+
+
+def kept_turn(
+    turn: NewTurn, turn_id: str, namespace: str, session: str, index: int, seq: int, recorded_at: datetime
+) -> Turn:
+    """A turn as the log keeps it."""
+    return Turn(
+        id=turn_id,
+        namespace=namespace,
+        session=session,
+        index=index,
+        role=turn.role,
+        origin=turn.origin,
+        text=turn.text,
+        at=turn.at,
+        recorded_at=recorded_at,
+        stability=turn.stability,
+        seq=seq,
+        key=turn.key,
+        metadata=turn.metadata,
+    )

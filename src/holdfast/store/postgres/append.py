@@ -19,7 +19,7 @@ from holdfast.store.postgres.faults import collided, lost
 from holdfast.store.postgres.tombs import Tombs
 from holdfast.store.postgres.transaction import Transaction, Wrote
 from holdfast.store.postgres.turn_reads import FROM_LOG, TURN_COLUMNS
-from holdfast.store.rows import pack_metadata, read_turn
+from holdfast.store.rows import kept_turn, pack_metadata, read_turn
 
 __all__ = ["append", "append_at_once", "insert_turns"]
 
@@ -85,7 +85,7 @@ def append_at_once(
     if len(placed) < len(turns):
         return None
     return [
-        _kept(turn, turn_id, namespace, session, index, seq, recorded_at)
+        kept_turn(turn, turn_id, namespace, session, index, seq, recorded_at)
         for turn, turn_id, (seq, index) in zip(turns, ids, sorted(placed), strict=True)
     ]
 
@@ -102,7 +102,7 @@ def append(
     there = {turn_id: (place, index) for turn_id, place, index in tx.rows(_THERE, {"ids": list(ids)})}
     if there and len(there) == len(ids):
         return [
-            _kept(turn, turn_id, tx.namespace, session, there[turn_id][1], there[turn_id][0], recorded_at)
+            kept_turn(turn, turn_id, tx.namespace, session, there[turn_id][1], there[turn_id][0], recorded_at)
             for turn, turn_id in zip(turns, ids, strict=True)
         ]
     tombs = Tombs(tx)
@@ -121,7 +121,7 @@ def append(
         known = (by_key.get(turn.key) if turn.key is not None else None) or erased
         if known is None:
             seq, index = seq + 1, index + 1
-            known = _kept(turn, turn_id, tx.namespace, session, index, seq, recorded_at)
+            known = kept_turn(turn, turn_id, tx.namespace, session, index, seq, recorded_at)
             lines.append(TurnLine(seq, turn_id, session, index, recorded_at, turn))
             if turn.key is not None:
                 by_key[turn.key] = known
@@ -159,23 +159,3 @@ def _of_keys(tx: Transaction, session: int, keys: Sequence[str]) -> dict[str, Tu
     )
     found = [read_turn(tx.namespace, row) for row in rows]
     return {turn.key: turn for turn in found if turn.key is not None}
-
-
-def _kept(
-    turn: NewTurn, turn_id: str, namespace: str, session: str, index: int, seq: int, recorded_at: datetime
-) -> Turn:
-    return Turn(
-        id=turn_id,
-        namespace=namespace,
-        session=session,
-        index=index,
-        role=turn.role,
-        origin=turn.origin,
-        text=turn.text,
-        at=turn.at,
-        recorded_at=recorded_at,
-        stability=turn.stability,
-        seq=seq,
-        key=turn.key,
-        metadata=turn.metadata,
-    )

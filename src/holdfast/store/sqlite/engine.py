@@ -20,7 +20,7 @@ from holdfast.settings import StoreSettings
 from holdfast.store.erasing import erase
 from holdfast.store.halves import halved
 from holdfast.store.protocol import Changes, Content, Held, Move, Scope, Server, Space, Swept, TakenOver
-from holdfast.store.rows import pack_metadata, pack_signals, read_turn
+from holdfast.store.rows import kept_turn, pack_metadata, pack_signals, read_turn
 from holdfast.store.sqlite.acts import admitted, apply_act, holds_act, write_act
 from holdfast.store.sqlite.connection import Connections, FileLock
 from holdfast.store.sqlite.contents import RawFiles, read_content, read_live_vectors, read_truth
@@ -89,7 +89,7 @@ class SqliteStore:
                     known = known or (turned_away[at] if turned_away else None)
                     if known is None:
                         seq, index = seq + 1, index + 1
-                        known = _kept(turn, namespace, session, index, seq, recorded_at)
+                        known = kept_turn(turn, new_id("t", recorded_at), namespace, session, index, seq, recorded_at)
                         connection.execute(INSERT_TURN, turn_row(_line(known, turn), ns, number))
                     kept.append(known)
             self._ends.keep(namespace, session, ns, number, index, seq)
@@ -409,24 +409,6 @@ def _turn_of_key(connection: apsw.Connection, namespace: str, ns: int, session: 
         (ns, session, key),
     ).fetchone()
     return read_turn(namespace, row) if row else None
-
-
-def _kept(turn: NewTurn, namespace: str, session: str, index: int, seq: int, recorded_at: datetime) -> Turn:
-    return Turn(
-        id=new_id("t", recorded_at),
-        namespace=namespace,
-        session=session,
-        index=index,
-        role=turn.role,
-        origin=turn.origin,
-        text=turn.text,
-        at=turn.at,
-        recorded_at=recorded_at,
-        stability=turn.stability,
-        seq=seq,
-        key=turn.key,
-        metadata=turn.metadata,
-    )
 
 
 def _line(kept: Turn, turn: NewTurn) -> TurnLine:
