@@ -78,6 +78,39 @@ def test_a_link_is_told_when_its_target_changes_and_when_it_points_elsewhere(tmp
         assert link in after(lambda: there.write_text("- four\n", encoding="utf-8"))
 
 
+@pytest.mark.requirement("AUTH-2")
+def test_a_link_that_is_taken_away_while_it_is_followed_does_not_end_the_watch(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    target, link = tmp_path / "there" / "B.md", tmp_path / "AGENTS.md"
+    target.write_text("- one\n", encoding="utf-8")
+    link.symlink_to(target)
+    done = threading.Event()
+
+    def flicker() -> None:
+        while not done.is_set():
+            link.unlink()
+            link.symlink_to(target)
+
+    flickering = threading.Thread(target=flicker)
+    flickering.start()
+    told: list[list[Path]] = []
+    stop = threading.Event()
+
+    def once(changed: list[Path]) -> None:
+        told.append(changed)
+        stop.set()
+
+    beginnings = 15  # each follows the link while it comes and goes
+    try:
+        for _ in range(beginnings):
+            stop.clear()
+            watch([link], once, stop)
+    finally:
+        done.set()
+        flickering.join()
+    assert told == [[link]] * beginnings
+
+
 @pytest.mark.requirement("AUTH-2", "SAFE-4")
 def test_a_directory_that_is_missing_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="nowhere"):

@@ -29,14 +29,15 @@ def watch(
     while not stop.is_set():
         targets = _targets(named)
         for changed in _changes({*targets, *targets.values()}, stop, settings or AuthoredSettings()):
-            on_change([path for path, target in targets.items() if path in changed or target in changed])
+            if told := [path for path, target in targets.items() if path in changed or target in changed]:
+                on_change(told)
             if _targets(named) != targets:  # a link points elsewhere now
                 break
 
 
 def _targets(named: Iterable[Path]) -> dict[Path, Path]:
     """Every file and, where it is a link, what it points at; else itself."""
-    targets = {path: Path(os.path.realpath(path)) for path in named}
+    targets = {path: _target(path) for path in named}
     for path, target in targets.items():
         for place in (path.parent, target.parent):
             if not place.is_dir():
@@ -44,8 +45,15 @@ def _targets(named: Iterable[Path]) -> dict[Path, Path]:
     return targets
 
 
+def _target(path: Path) -> Path:
+    try:
+        return Path(os.path.realpath(path))
+    except FileNotFoundError:  # the link was taken away between being seen and being read
+        return path
+
+
 def _changes(watched: Set[Path], stop: threading.Event, settings: AuthoredSettings) -> Iterator[Set[Path]]:
-    """The places that changed, until `stop` is set."""
+    """The places that changed, none when a while passed without a change, until `stop` is set."""
     try:
         from watchfiles import watch as changes_in
     except ImportError as error:
@@ -58,5 +66,6 @@ def _changes(watched: Set[Path], stop: threading.Event, settings: AuthoredSettin
         debounce=settings.gather_ms * 10,
         step=settings.gather_ms,
         recursive=False,
+        yield_on_timeout=True,
     ):
         yield {Path(place) for _, place in changes}
