@@ -15,8 +15,8 @@ $(READY): pyproject.toml
 demo: $(READY)  ## remember a sample month of conversations and answer from it
 	$(BIN)/holdfast demo
 
-test: $(READY)  ## every fast test
-	$(BIN)/python -m pytest
+test: $(READY)  ## every fast test, on two cores
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 test-postgres: $(READY)  ## every test that speaks of behaviour, on PostgreSQL: minutes
 	HOLDFAST_TEST_ENGINE=postgres $(BIN)/python -m pytest tests/postgres tests/admit tests/compact tests/context tests/derive \
