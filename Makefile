@@ -18,10 +18,10 @@ demo: $(READY)  ## remember a sample month of conversations and answer from it
 test: $(READY)  ## every fast test, on two cores
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
-test-postgres: $(READY)  ## every test that speaks of behaviour, on PostgreSQL: minutes
-	HOLDFAST_TEST_ENGINE=postgres $(BIN)/python -m pytest tests/postgres tests/admit tests/compact tests/context tests/derive \
-		tests/gate tests/log tests/recall tests/store/test_threads.py tests/test_aio.py tests/test_memory.py \
-		tests/test_memory_machine.py tests/upkeep
+test-postgres: $(READY)  ## every test that speaks of behaviour, on PostgreSQL, two servers at once: minutes
+	HOLDFAST_TEST_ENGINE=postgres $(BIN)/python -m pytest -n 2 --dist worksteal tests/test_memory_machine.py tests/postgres \
+		tests/admit tests/compact tests/context tests/derive tests/gate tests/log tests/recall tests/store/test_threads.py tests/test_aio.py \
+		tests/test_memory.py tests/upkeep
 
 lint: $(READY)
 	$(BIN)/ruff check .

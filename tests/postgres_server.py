@@ -1,6 +1,9 @@
 """A real PostgreSQL for the tests: started in a throw-away folder, or another one that HOLDFAST_TEST_POSTGRES names.
 
-Nothing is faked and nothing skipped: where no server can be started, the tests fail.
+Nothing is faked and nothing skipped: where no server can be started, the tests fail. As a program it starts a durable
+one, says the address of an empty database on it, and stops it when it is interrupted:
+
+    python tests/postgres_server.py
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ import signal
 import tempfile
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, LiteralString
 from urllib.parse import urlsplit, urlunsplit
@@ -28,6 +32,7 @@ ROLE: LiteralString = "holdfast_plain"
 """No superuser, and subject to row-level security: what the store is meant to run as."""
 _LOOSE = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 """A test that cuts no power needs no disk to be synced."""
+_PREFIX, _OWNER = "holdfast-pg-", "owner"
 _SMALL = {"max_connections": "120", "shared_buffers": "'64MB'", "jit": "off", "autovacuum_naptime": "'10s'"}
 
 
@@ -79,7 +84,9 @@ class Throwaway(Server):
     """A server of our own in a folder of its own, that may be killed and started again."""
 
     def __init__(self, durable: bool = False) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix="holdfast-pg-"))
+        _sweep_away_lost()
+        self.folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
+        (self.folder / _OWNER).write_text(str(os.getpid()))
         self._server = _prepared(self.folder / "data")
         settings = _SMALL if durable else _SMALL | _LOOSE
         with (self.folder / "data" / "postgresql.auto.conf").open("a") as file:
@@ -107,6 +114,32 @@ class Throwaway(Server):
         atexit.unregister(self.stop)
         self._server.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _sweep_away_lost() -> None:
+    """Servers of runs that were killed: nobody else will stop them, and one is started by every worker of xdist."""
+    import psutil
+
+    for owner in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*/{_OWNER}"):
+        with suppress(OSError, ValueError, psutil.Error):  # another run may sweep at the same moment
+            if _is_alive(int(owner.read_text())):
+                continue
+            running = owner.parent / "data" / "postmaster.pid"
+            if running.exists():
+                lost = psutil.Process(int(running.read_text().split()[0]))
+                if str(owner.parent) in " ".join(lost.cmdline()):  # the number may be another's by now
+                    lost.send_signal(signal.SIGQUIT)  # at once, with all its processes
+                    lost.wait(30)
+            shutil.rmtree(owner.parent, ignore_errors=True)
+
+
+def _is_alive(number: int) -> bool:
+    import psutil
+
+    try:
+        return bool(psutil.Process(number).status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
 
 
 def _prepared(data: Path) -> PostgresServer:
@@ -165,3 +198,12 @@ def the_server() -> Server:
     """The one that the tests share."""
     given = os.environ.get("HOLDFAST_TEST_POSTGRES")
     return Server(given) if given else Throwaway()
+
+
+if __name__ == "__main__":
+    ends = {signal.SIGINT, signal.SIGTERM}
+    signal.pthread_sigmask(signal.SIG_BLOCK, ends)
+    started = Throwaway(durable=True)
+    print(started.make_database("memory"), flush=True)
+    signal.sigwait(ends)
+    started.stop()

@@ -14,7 +14,6 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, MultipleResults, RuleBasedStateMachine, initialize, invariant, multiple, rule
 
-from engines import chosen
 from holdfast import Memory, Turn
 from holdfast.settings import IndexSettings
 from holdfast.testing import FixedClock, HashEmbedder
@@ -171,10 +170,7 @@ class MemoryMachine(RuleBasedStateMachine):
             shutil.rmtree(self.folder, ignore_errors=True)
 
 
-# A step takes some ten statements, each a message to the server and back: 150 examples there took five minutes.
-EXAMPLES = 40 if chosen() == "postgres" else 150
-
 MemoryMachine.TestCase.settings = settings(
-    max_examples=EXAMPLES, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=150, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
 )
 TestMemoryMachine = pytest.mark.requirement("INV-1", "INV-3", "LOG-4", "LOG-7")(MemoryMachine.TestCase)

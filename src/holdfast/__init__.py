@@ -4,7 +4,7 @@
 
     memory = Memory("memory.db", namespace="ana")
     memory.ingest("I moved to Lisbon in May")
-    memory.search("where do I live?")
+    memory.search("which city did I move to?")
 
 Names are loaded when they are first used, so that `import holdfast` costs next to nothing.
 """

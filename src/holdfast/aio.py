@@ -204,8 +204,8 @@ class AsyncMemory:
     async def janitor(self, dry_run: bool = False, cull: bool = False, undo: str | None = None) -> Tidied:
         return await _in_thread(self._memory.janitor, dry_run, cull, undo)
 
-    async def doctor(self, fix: bool = False, progress: Progress | None = None) -> Diagnosis:
-        return await _in_thread(self._memory.doctor, fix, progress)
+    async def doctor(self, fix: bool = False, progress: Progress | None = None, *, alone: bool = False) -> Diagnosis:
+        return await _in_thread(self._memory.doctor, fix, progress, alone=alone)
 
     @staticmethod
     async def audit(

@@ -13,8 +13,9 @@ from datetime import datetime
 from typing import Self
 
 from holdfast.context.result import Context, ContextReceipt
+from holdfast.found import SearchAnswer
 from holdfast.insight import History, Stats, Theme, Themes
-from holdfast.model import Exchange, Hit, Hits, Receipt, Record, Status, Turn
+from holdfast.model import Exchange, Hit, Receipt, Record, Status, Turn
 from holdfast.store.protocol import Server
 from holdfast.upkeep.reports import Imported
 
@@ -55,16 +56,6 @@ class IngestAnswer:
     seconds: float
     degraded: str | None = None
     """What keeps the new turns from being found by meaning; they are kept, and found by words."""
-
-
-@dataclass(frozen=True)
-class SearchAnswer:
-    hits: tuple[Hit, ...]
-    receipt: Receipt
-
-    @classmethod
-    def of(cls, hits: Hits) -> Self:
-        return cls(tuple(hits), hits.receipt)
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,7 @@ from holdfast.evaluate.admission_figures import (
     admission_examples,
 )
 from holdfast.evaluate.benchmarks import hostile
+from holdfast.evaluate.engine_figures import AgreementFigures, EngineFigures, engine_examples
 from holdfast.evaluate.extractors import Comparison, compare, open_extractor
 from holdfast.evaluate.figures import LongMemEvalFigures, PackFigures, RetrievalFigures, retrieval_examples
 from holdfast.evaluate.noise import Noise, measure_noise
@@ -157,6 +158,8 @@ SHAPES: Mapping[str, object] = {
     "bench-speed": SpeedFigures,
     "bench-hostile": HostileFigures,
     "bench-serve": ServeFigures,
+    "bench-engines": EngineFigures,
+    "bench-engines-locomo": AgreementFigures,
     "bench-gate": GateFigures,
     "bench-halumem": HalumemFigures,
     "bench-facts": FactsFigures,
@@ -194,7 +197,7 @@ def examples() -> dict[str, object]:
         texts = Path(folder) / "texts.json"
         texts.write_text(json.dumps(["'; DROP TABLE turns; --", "a\x00b"]))
         made |= {"bench-hostile": hostile.run([texts]), "bench-speed": _SPEED, "bench-serve": serve_example()}
-        made |= retrieval_examples() | admission_examples()
+        made |= retrieval_examples() | admission_examples() | engine_examples()
         return _settled({name: plain(answer) for name, answer in made.items()}, folder)
 
 

@@ -9,8 +9,8 @@ from contextlib import ExitStack, closing
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, overload
 
+from holdfast.derive.courtesy import FOREGROUND
 from holdfast.errors import BadText, InputError
-from holdfast.insight import Active, Compaction, History, StandingSection, Stats, Themes
 from holdfast.log.align import align
 from holdfast.log.ids import keyed_id, new_id
 from holdfast.log.messages import check_text, read_message, read_metadata, read_turn
@@ -34,12 +34,9 @@ from holdfast.model import (
 )
 from holdfast.moments import Moment, read_moment
 from holdfast.opened import Progress
-from holdfast.recall.history import history
 from holdfast.recall.pool import words_stage
 from holdfast.recall.recent import read_thread, recent_exchanges, recent_turns
 from holdfast.recall.semantic import vectors_stage
-from holdfast.recall.stats import read_stats
-from holdfast.recall.why import explain_act, find, why
 from holdfast.store.protocol import Snapshot, Space
 from holdfast.tended import Tended
 from holdfast.version import __version__
@@ -48,6 +45,7 @@ if TYPE_CHECKING:
     from holdfast.context.assemble import Assembler
     from holdfast.context.result import Context
     from holdfast.gate.scalar import Signals
+    from holdfast.insight import Active, Compaction, History, StandingSection, Stats, Themes
 
 __all__ = ["DEFAULT_SESSION", "Memory", "Progress"]
 
@@ -203,7 +201,7 @@ class Memory(Tended):
             until=None if until is None else read_moment(until, now),
             as_of=None if as_of is None else read_moment(as_of, now),
         )
-        with ExitStack() as open_views:
+        with FOREGROUND.call(), ExitStack() as open_views:
             names = [self.namespace] if self.namespace == GLOBAL else [self.namespace, GLOBAL]
             views = [(name, open_views.enter_context(self._store.snapshot(name))) for name in names]
             hits = search(views, asked, self._embedder, self._cache, self._settings, now)
@@ -245,7 +243,7 @@ class Memory(Tended):
                 return recent_exchanges(view, most, first, last, session)
             if kind == Kind.TURN:
                 return recent_turns(view, most, first, last, session)
-            records = None if kind == "record" else _read_kind(kind)
+            records = None if kind == "record" else _read_kind(kind, "exchange", "record")
             return view.recent_records(most, records, first, last, session)
 
     def thread(self, session: str) -> list[Turn]:
@@ -374,6 +372,8 @@ class Memory(Tended):
 
     def forget(self, noun_id: str, undo: bool = False) -> Decision:
         """Hide a turn or retire a record from recall. The log keeps it, and `undo` brings it back; erase destroys."""
+        from holdfast.recall.why import explain_act, find
+
         with self._store.snapshot(self.namespace) as view:
             noun = find(view, check_text("an id", noun_id, self._settings.log))
             hidden = view.is_hidden(noun.id)
@@ -394,6 +394,8 @@ class Memory(Tended):
 
     def expand(self, noun_id: str) -> list[Turn]:
         """The turns that a summary, or any other record, was made of, in the order they were said."""
+        from holdfast.recall.why import find
+
         with self._store.snapshot(self.namespace) as view:
             noun = find(view, check_text("an id", noun_id, self._settings.log))
             if isinstance(noun, Turn):
@@ -414,11 +416,15 @@ class Memory(Tended):
 
     def why(self, noun_id: str) -> Why:
         """Everything that was decided about a turn or record, in order."""
+        from holdfast.recall.why import why
+
         with self._store.snapshot(self.namespace) as view:
             return why(view, check_text("an id", noun_id, self._settings.log), self._fingerprint, self._settings)
 
     def history(self, noun_id: str) -> History:
         """What a record replaced and what replaced it, oldest first; of a turn, the records it made."""
+        from holdfast.recall.history import history
+
         with self._store.snapshot(self.namespace) as view:
             return history(view, check_text("an id", noun_id, self._settings.log))
 
@@ -432,6 +438,8 @@ class Memory(Tended):
 
     def stats(self, since: Moment | None = None) -> Stats:
         """What the gates did with the user's turns, a day each (by the time they were said) and in total."""
+        from holdfast.recall.stats import read_stats
+
         first = None if since is None else read_moment(since, self._clock())
         with self._store.snapshot(self.namespace) as view:
             return read_stats(view, first)
@@ -489,9 +497,10 @@ def _tokens(what: str, tokens: int) -> int:
     return min(tokens, _ALL_TOKENS)
 
 
-def _read_kind(kind: str) -> Kind:
+def _read_kind(kind: str, *also: str) -> Kind:
+    """What is also allowed, and was looked at before, is named in the error."""
     if kind not in set(Kind):
-        raise InputError(f"unknown kind {kind!r}: use one of {', '.join(Kind)}")
+        raise InputError(f"unknown kind {kind!r}: use one of {', '.join((*Kind, *also))}")
     return Kind(kind)
 
 

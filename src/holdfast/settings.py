@@ -64,8 +64,9 @@ class StoreSettings:
     """False turns off fsync: for tests and throw-away stores only. A power cut may then lose acknowledged turns."""
     busy_s: float = 30.0
     """How long a writer waits for the others. 8 writers waited .44 s at worst behind an flock (DESIGN)."""
-    cache_mb: int = 64
-    """Vector codes and document tables kept in memory, all namespaces together; 100k turns need about 30."""
+    cache_mb: int = 256
+    """Vector codes and document tables kept in memory, all namespaces together, at most; 100k turns need about 30. A
+    namespace that does not fit is read again for every search, several times as slow: so it is ample."""
     copy_pages: int = 2048
     """Pages a step of a backup (8 MB): often enough for progress and Ctrl-C, and no slower than in one go."""
     erase_wait_s: float = 120.0
@@ -105,6 +106,13 @@ class IndexSettings:
     batch: int = 1000
     """Turns a transaction of derived work. What one stage read of them is still in memory for the next; with 2,000 it
     is not, and derived work takes a tenth longer."""
+    gather_s: float = 0.05
+    """How long the first turn after a pause waits for others to share its batch: a loop of single ingests would
+    otherwise wait for a commit of derived work after every turn (docs/performance.md)."""
+    gather_most_s: float = 1.0
+    """… and while turns keep coming, twice as long each time, up to this; flush waits for none of it. 50 turns a second
+    in batches of a second take half the processor that they take in batches of .1 s. Until then a turn is found by its
+    words alone, and a second is shorter than most replies."""
     passage_words: int = 60
     """A long turn is cut into passages of about so many words, at the ends of sentences (DESIGN: about 60)."""
     window_turns: int = 2
@@ -115,6 +123,11 @@ class IndexSettings:
     """… if it has more words than this: one passage and a half."""
     max_chars: int = 1_000_000
     """Words beyond this are kept and shown, but not indexed: a 10 MB paste must not cost minutes."""
+
+    def __post_init__(self) -> None:
+        for name in ("gather_s", "gather_most_s"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise InputError(f"index.{name} must be a number of seconds from 0, not {getattr(self, name)!r}")
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,9 @@ _UNIT = r"(?:day|week|fortnight|month|year|hour|minute)"
 
 # What is told lies behind, what is planned ahead; it decides which May "in May" is.
 _TOLD = re.compile(
-    r"\b(?:was|were|had|did|went|came|got|made|took|been|met|left|began|since|ago|[a-z]{2,}ed)\b", re.IGNORECASE
+    r"\b(?:was|were|had|did|went|came|got|made|took|been|met|left|began|since|ago"
+    r"|[a-z]{2,}ed(?<![^gr]eed)(?<!hundred))\b",  # agreed and freed, but not need, speed, exceed
+    re.IGNORECASE,
 )
 _PLANNED = re.compile(
     r"\b(?:will|going to|gonna|plan(?:s|ning)? to|planned for|next|tomorrow|upcoming|due|want to|hope to|starts?)\b"

@@ -9,18 +9,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, BinaryIO
 
 from holdfast.errors import FlushTimeout, InputError, ModelError
-from holdfast.gate.labels import Label, read_labels
-from holdfast.insight import Calibration, Pair, Tuning
 from holdfast.log.messages import check_text
 from holdfast.models.breaker import GuardedEmbedder
 from holdfast.models.embedder import Embedder
 from holdfast.moments import utc_now
-from holdfast.recall.calibration import as_act, calibrate, stored_calibration
 from holdfast.settings import Settings, load_settings
 from holdfast.store.open import default_location
 from holdfast.store.protocol import Store
 
 if TYPE_CHECKING:
+    from holdfast.gate.labels import Label
+    from holdfast.insight import Calibration, Pair, Tuning
     from holdfast.upkeep.memo import Diagnosis
     from holdfast.upkeep.reports import BackedUp, Copied, Erased, Exported, Imported, Restored, Tidied
 
@@ -40,6 +39,9 @@ class Tended(Opened):
         It is stored in the log and changes nothing by itself: the threshold is the setting gate.threshold. Without
         labels: how the scores lie, and what was stored last.
         """
+        from holdfast.gate.labels import read_labels
+        from holdfast.recall.calibration import as_act, calibrate, stored_calibration
+
         with self._store.snapshot(self.namespace) as view:
             if labels is None:
                 return stored_calibration(view)
@@ -86,19 +88,20 @@ class Tended(Opened):
             return janitor.undo(self._store, self.namespace, run, self._clock())
         return janitor.tidy(self._store, self.namespace, self._settings.janitor, self._clock(), dry_run, cull)
 
-    def doctor(self, fix: bool = False, progress: Progress | None = None) -> Diagnosis:
+    def doctor(self, fix: bool = False, progress: Progress | None = None, *, alone: bool = False) -> Diagnosis:
         """How healthy this namespace is: copies, junk, loops, secrets, orphans, drift (docs/upkeep.md).
 
-        With `fix` what can be derived from the log is dropped and derived anew; no turn and no act is touched.
+        With `fix` what can be derived from the log is dropped and derived anew; no turn and no act is touched. With
+        `alone` the store's integrity is left out, which is about other namespaces too.
         """
         from holdfast.upkeep.doctor import examine, fixed, heal
 
-        found = examine(*self._patient(), self._clock(), self._catch_up())
+        found = examine(*self._patient(), self._clock(), self._catch_up(), alone)
         if not fix or not any(one.count and one.fixable for one in found.findings):
             return found
         heal(self._store, self.namespace, found, self._fingerprint)
         self._worker.flush(None, progress)
-        after = examine(*self._patient(), self._clock(), self._worker.behind())
+        after = examine(*self._patient(), self._clock(), self._worker.behind(), alone)
         return replace(after, fixed=fixed(found, after))
 
     def _patient(self) -> tuple[Store, str, GuardedEmbedder | None, Settings]:

@@ -215,16 +215,16 @@ def test_every_pattern_is_linear_on_hostile_text() -> None:
     for name, pattern in found:
         for unit in HOSTILE:
             text = (unit * 100_000)[:100_000] + "\x00"
-            started = time.perf_counter()
+            started = time.process_time()
             for _ in pattern.finditer(text):
                 pass
             pattern.fullmatch(text)
-            assert time.perf_counter() - started < 2, (name, unit)  # milliseconds here; quadratic would be minutes
+            assert time.process_time() - started < 2, (name, unit)  # milliseconds here; quadratic would be minutes
 
 
 @pytest.mark.requirement("SAFE-4")
 @pytest.mark.parametrize("unit", HOSTILE)
 def test_a_hostile_sentence_is_judged_at_once(unit: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     replaces((unit * 600)[:600], (unit[::-1] * 600)[:599])
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1

@@ -3,6 +3,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
+from holdfast.cli.show_demo import what_next
 from holdfast.demo import month, questions
 
 from .command import Holdfast
@@ -48,6 +51,22 @@ def test_the_demo_prints_counts_answers_reasons_and_what_to_try(holdfast: Holdfa
     ):
         assert part in said.out
     assert holdfast("status", "--json").json["turns"] == 0  # HOLDFAST_STORE is left alone
+
+
+def test_where_holdfast_is_not_on_the_path_the_demo_says_how_it_comes_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = tmp_path / ".venv" / "bin"
+    home.mkdir(parents=True)
+    (home / "activate").touch()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.executable", str(home / "python"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    what_next(None, "bree")
+    assert ". .venv/bin/activate" in capsys.readouterr().out
+    (tmp_path / "holdfast").touch(mode=0o755)
+    what_next(None, "bree")
+    assert "activate" not in capsys.readouterr().out
 
 
 def test_the_sample_can_be_kept(holdfast: Holdfast, tmp_path: Path) -> None:

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
-from holdfast.cli.app import app
+from holdfast.cli.app import open_app
 
 ROOT = Path(__file__).parents[2]
 DOCS = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
 
 
 def commands() -> Iterator[tuple[str, list[str]]]:
-    waiting = [("holdfast", get_command(app))]
+    waiting = [("holdfast", get_command(open_app()))]
     while waiting:
         path, command = waiting.pop()
         inner = getattr(command, "commands", {})

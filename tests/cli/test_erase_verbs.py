@@ -37,8 +37,8 @@ def test_its_json_is_what_the_contract_says(filled: Holdfast) -> None:
 @pytest.mark.parametrize(
     ("asked", "told", "code"),
     [
-        ((), "erase one thing", 2),
-        (("--session", "s1", "--everything"), "erase one thing", 2),
+        ((), "erase one thing: --session NAME", 2),
+        (("--session", "s1", "--everything"), "erase one thing: --session NAME", 2),
         (("--session", "s", "--yes"), "there is no session 's'", 1),
         (("--turn", "t-1", "--yes"), "there is no turn 't-1'", 1),
     ],

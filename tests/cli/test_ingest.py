@@ -104,6 +104,7 @@ def test_heartbeats_are_counted_and_not_kept(holdfast: Holdfast) -> None:
     ("bad", "reason"),
     [
         (b"{not json", "not JSON"),
+        (b'{"role": "user"\n', "at column 16"),
         (b'{"role": "user"}', "content"),
         (b'{"role": "boss", "content": "x"}', "unknown role 'boss'"),
         (b'{"role": "user", "content": "x", "at": "soon"}', "cannot read the time 'soon'"),

@@ -76,6 +76,12 @@ def test_a_stored_text_cannot_command_the_terminal(holdfast: Holdfast) -> None:
 
 
 @pytest.mark.requirement("RECALL-5")
+def test_an_unknown_kind_is_told_with_all_that_recent_knows(filled: Holdfast) -> None:
+    said = filled("recent", "--kind", "rumour")
+    assert said.code == 2
+    assert "turn" in said.err and "exchange" in said.err and "record" in said.err
+
+
 def test_recent_lists_the_newest_first(filled: Holdfast) -> None:
     out = filled("recent", "--limit", "2").out
     assert out.index("port 9417") < out.index("Noted: Lisbon.")

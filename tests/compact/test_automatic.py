@@ -14,6 +14,8 @@ from chats import boatyard, ingest
 from holdfast import Memory
 from holdfast.compact.run import Compactor
 from holdfast.derive.compacting import Compacting
+from holdfast.models.tokens import TokenCounter
+from holdfast.moments import utc_now
 from holdfast.settings import CompactSettings
 from memories import QUICK, OpenMemory
 
@@ -157,3 +159,33 @@ def test_a_session_that_cannot_be_compacted_keeps_no_other_from_it(caplog: pytes
     assert sorted(set(looked_at)) == ["a", "b"]
     assert "no space left" in (compacting.degraded or "")
     compacting.close()
+
+
+class Counting:
+    """Counts words, and what it was given to count."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def count(self, text: str) -> int:
+        self.texts.append(text)
+        return len(text.split())
+
+
+@pytest.mark.requirement("COMP-1")
+def test_a_look_at_a_session_counts_its_new_turns_alone_and_everything_anew_after_an_erase(memory: Memory) -> None:
+    counter = Counting()
+    settings = CompactSettings(budget_tokens=100, step=3)
+    compactor = Compactor(memory._store, "ana", None, None, cast("TokenCounter", counter), settings, utc_now)
+    said = [memory.ingest(f"we painted boat {number}", session="yard") for number in range(7)]
+    memory.ingest("elsewhere", session="pier")
+    assert "28 tokens" in compactor.compact("yard").reason
+    assert len(counter.texts) == 7
+    memory.ingest("and now the ferry", session="yard")
+    assert "32 tokens" in compactor.compact("yard").reason
+    assert counter.texts[7:] == ["and now the ferry"]
+    memory.erase(turn=said[2].id)
+    assert "28 tokens" in compactor.compact("yard").reason
+    assert not compactor.due("yard")
+    memory.ingest("boat " * 80, session="yard")
+    assert compactor.due("yard")

@@ -166,9 +166,9 @@ def test_a_namespace_never_sees_or_moves_anothers_compaction(open_memory: OpenMe
 def test_a_turn_of_two_hundred_pages_is_compacted_like_any_other(memory: Memory) -> None:
     page = "The keel was laid in 1931 and the mast came from Bergen. " * 4_000
     turns = ingest(memory, [user(page), *boatyard(24)])
-    started = time.perf_counter()
+    started = time.process_time()
     made = memory.compact("yard", force=True)
-    assert time.perf_counter() - started < 10
+    assert time.process_time() - started < 10
     assert turns[0].id not in {turn.id for turn in memory.active("yard").turns}
     assert made.tokens_after < 0.1 * made.tokens_before
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import pytest
+from jsonschema import Draft202012Validator
 from retrieval_sets import LOCOMO, write
 
+from holdfast.contract import schema
 from holdfast.errors import StoreError
 from holdfast.evaluate.asking import Ways
 from holdfast.evaluate.benchmarks import agreement, engines
@@ -26,9 +29,14 @@ def left(postgres: Engine, url: str) -> list[tuple[object, ...]]:
     return postgres.server.run(found, urlsplit(url).path.lstrip("/"))
 
 
+def validate(name: str, figures: dict[str, object]) -> None:
+    Draft202012Validator(schema(name)).validate(json.loads(json.dumps(figures)))
+
+
 def test_both_engines_are_measured_and_agree(postgres: Engine, url: str) -> None:
     figures = engines.run(url, 100, admit=False, plan=SMALL)
     assert figures["top_10_agree"] == 1.0
+    validate("bench-engines", figures)
     written = ("durable_per_s", "durable_per_s_one_namespace", "durable_per_s_deriving")
     for name in (*written, "ingest_per_s", "derived_per_s", "search_ms"):
         measured = figures[name]
@@ -46,4 +54,5 @@ def test_what_both_find_in_a_set_is_compared(postgres: Engine, url: str, tmp_pat
     figures = agreement.run(url, [write(tmp_path, "locomo.json", LOCOMO)], Ways(records=False))
     assert (figures["top_10_agree"], figures["farthest"]) == (1.0, 0.0)
     assert figures["sqlite"] == figures["postgres"]
+    validate("bench-engines-locomo", figures)
     assert left(postgres, url) == []

@@ -76,6 +76,25 @@ def test_a_fact_that_merely_lacks_the_answer_is_not_stale(figures: Mapping[str, 
     assert "other: Bo keeps the light." in figures["examples"]["single_hop"][-1]
 
 
+def test_bm25_and_plain_vectors_are_asked_the_same_over_the_same_facts(figures: Mapping[str, Any]) -> None:
+    assert set(figures["baselines"]) == {"bm25", "vector"}
+    for plain in figures["baselines"].values():
+        assert plain["single_hop"]["n"] == 4 and plain["multi_hop"]["n"] == 1
+        assert plain["single_hop"]["newest@5"] == 0.75  # three of the four questions have an answer among the facts
+    for plain in figures["sizes"]["6k"]["baselines"].values():
+        assert plain["single_hop"]["newest_first"] + plain["single_hop"]["stale_first"] == 1.0
+    assert set(figures["sizes"]["tiny"]["baselines"]["bm25"]) == {"single_hop"}  # as it was asked
+
+
+def test_a_baseline_puts_the_fact_first_that_shares_more_with_the_question_however_old(tmp_path: Path) -> None:
+    old, new = "The keeper of the light is Ada.", "The keeper of the light is Bo the younger of Whalsay and Unst."
+    path = tmp_path / "facts.json"
+    asked = part("facts_sh_two", ("Who is the keeper of the light?", "Bo"), context=f"0. {old}\n1. {new}\n")
+    path.write_text(json.dumps([asked]))
+    bm25 = run([path])["baselines"]["bm25"]["single_hop"]  # type: ignore[index]
+    assert bm25["newest_first"] == 0.0 and bm25["newest@5"] == 1.0 and bm25["stale_first"] == 0.0
+
+
 def test_stale_is_what_a_later_fact_says_with_the_answer_in_its_place() -> None:
     old, new = FACTS[0], FACTS[3]
     assert is_stale(old, ["Olga Petrie"], FACTS)

@@ -28,7 +28,7 @@ def test_no_text_gets_out_of_an_assembled_context_or_becomes_guidance() -> None:
     assert figures == {"contexts": len(TEXTS) + 1, "escapes": 0, "raised_to_guidance": 0}
 
 
-FEW = {name: CARRIERS[name] for name in ("as it is", "nested frame", "line separators")}
+FEW = {name: CARRIERS[name] for name in ("as it is", "nested frame", "line separators", "fillers")}
 
 
 @pytest.mark.requirement("INV-2", "CTX-6")

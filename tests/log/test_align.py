@@ -151,6 +151,6 @@ def test_a_long_session_is_aligned_in_time(name: str, edit: str) -> None:
     hear(session, talk)
     edited = [turn((Role.USER, "go on")), *talk, turn((Role.USER, "stop"))]
     other = [turn((Role.USER, f"other {number}")) for number in range(3000)]
-    started = time.perf_counter()
+    started = time.process_time()
     align(session, edited if edit == "another head" else other)
-    assert time.perf_counter() - started < 2
+    assert time.process_time() - started < 2

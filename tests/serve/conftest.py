@@ -22,7 +22,8 @@ from holdfast.settings import ContextSettings, ServeSettings, Settings
 from holdfast.testing import HashEmbedder
 from memories import QUICK
 
-sys.path.insert(0, str(Path(__file__).parent / "http"))  # http_peers: MCP and the attacks speak over HTTP too
+for surface in ("http", "mcp"):  # their peers: MCP speaks over HTTP too, and the attacks over all
+    sys.path.insert(0, str(Path(__file__).parent / surface))
 
 PATIENT = ContextSettings(deadline_s=30.0, embedder_s=10.0)
 """A busy machine must not make another answer."""

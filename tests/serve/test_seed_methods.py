@@ -235,6 +235,22 @@ def test_a_bound_server_reaches_one_memory_and_reads_global(open_peer: OpenPeer)
     assert peer.call("bootstrap", sessionId="s", userId="bo")["ok"] is False
 
 
+@pytest.mark.requirement("INV-4")
+@pytest.mark.parametrize("bound", [True, False])
+def test_a_namespace_beside_the_seeds_fields_is_the_calls_own_or_an_error(open_peer: OpenPeer, bound: bool) -> None:
+    peer = open_peer("ana", bound=bound)
+    peer.call("insert_text", collection="user:ana", id="f1", text="Ana keeps goats", metadata={}, namespace="ana")
+    assert len(cast("list[Answer]", peer.call("export_memory", namespace="ana")["records"])) == 1
+    told = peer.error("export_memory", namespace="bo")
+    assert told["code"] == (-32001 if bound else -32602)
+    assert "'bo'" in str(told["message"]) and "'ana'" in str(told["message"])
+    assert peer.error("flush_namespace", userId="ana", namespace="bo")["code"] == told["code"]
+    assert peer.call("status", namespace="ana")["memoryCount"] == 1, "nothing was flushed"
+    assert peer.error("search_text", collection="user:ana", text="goats", namespace="bo")["code"] == told["code"]
+    kept = peer.call("ingest", sessionId="s", message={"role": "user", "content": "x"}, namespace="bo")
+    assert kept["ingested"] is False and "'bo'" in str(kept["error"])
+
+
 @pytest.mark.requirement("SAFE-4")
 @pytest.mark.parametrize(
     ("method", "params", "named"),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -10,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.memory import Memory
 from holdfast.moments import utc_now
 from holdfast.serve.memories import Memories
 from holdfast.serve.weekly import Weekly
@@ -58,6 +62,21 @@ def test_it_can_be_turned_off_and_leaves_an_empty_memory_alone(tmp_path: Path) -
         with memories.lend("bo"):
             pass
         assert weekly.look() == ["ana"]
+
+
+@pytest.mark.parametrize("server", [("rpc", "--listen", "stdio"), ("mcp",)])
+def test_a_server_on_pipes_runs_it_too(tmp_path: Path, server: tuple[str, ...]) -> None:
+    with filled(tmp_path):
+        pass
+    command = [sys.executable, "-m", "holdfast.cli", *server, "--store", str(tmp_path / "memory.db")]
+    around = {name: value for name, value in os.environ.items() if not name.startswith("HOLDFAST_")}
+    around |= {"HOLDFAST_STORE__DURABLE": "false", "HOLDFAST_SERVE__JANITOR_DAYS": "0.000001"}
+    done = subprocess.run(
+        [*command, "--namespace", "ana", "--embedder", "none"], input=b"", env=around, capture_output=True, check=False
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    with Memory(tmp_path / "memory.db", "ana", embedder=HashEmbedder(), settings=COUNTED) as memory:
+        assert memory.janitor(dry_run=True).did == "done before"
 
 
 def test_its_thread_looks_by_itself_and_ends_with_the_server(tmp_path: Path) -> None:

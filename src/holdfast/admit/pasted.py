@@ -82,9 +82,8 @@ def pasted_parts(text: str) -> tuple[Pasted, ...]:
 
 
 def _found_in(text: str) -> tuple[Pasted, ...]:
-    comments = list(_comments(text))
     lines = _Lines(text)
-    found = [*comments, *lines.parts()]
+    found = [*_comments(text), *_contexts(text), *lines.parts()]
     found += _quotations(text, found)
     return tuple(_merged(found))
 
@@ -112,6 +111,16 @@ def _comments(text: str) -> Iterator[Pasted]:
         end = len(text) if end < 0 else end + 3
         yield Pasted(at, end, "a comment in a page")
         at = text.find("<!--", end)
+
+
+def _contexts(text: str) -> Iterator[Pasted]:
+    """What a model was shown of a memory (context/frame.py), true or forged, up to its last line: nobody's word.
+
+    Without a line that ends it, all that follows is: whoever forges one leaves that line out.
+    """
+    if (at := text.find(cue.FRAME)) >= 0:
+        closed = cue.FRAME_ENDS.match(text, text.rfind(cue.FRAME))
+        yield Pasted(at, closed.end() if closed else len(text), "a context of a memory")
 
 
 # Quotations inside a line ---------------------------------------------------------------------------------------------

@@ -19,6 +19,8 @@ __all__ = [
     "END",
     "FENCE",
     "FORWARDED",
+    "FRAME",
+    "FRAME_ENDS",
     "FURNITURE",
     "HEADER",
     "HTML",
@@ -37,6 +39,8 @@ __all__ = [
 
 _I = re.IGNORECASE
 
+FRAME = "[[memory "
+FRAME_ENDS = re.compile(r"\[\[memory \w{1,64} ends\]\]")
 FENCE = re.compile(r"[ \t]*(```|~~~)")
 QUOTED = re.compile(r"[ \t]{0,8}(?:[>|] ?[^\s\d=<>|]|>\s*$|>> |>>> )")  # "> 5 kg" is a comparison
 DELIMITER = re.compile(r"[ \t]*(?:(-|=|\*|_|~|#|\+|<|>|\"|'|—|–)(?:\1|[ \t](?=\1)){2,})[ \t]*$")

@@ -2,44 +2,76 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from importlib import import_module
 from typing import Annotated
 
 import typer
 
-from holdfast.cli import (
-    bench,
-    compact_verbs,
-    erase_verbs,
-    eval_verbs,
-    insight_verbs,
-    memory_verbs,
-    serve_verbs,
-    store_verbs,
-    transfer_verbs,
-    upkeep_verbs,
-)
-from holdfast.cli.context_verb import context
-from holdfast.cli.copy_verb import copy
-from holdfast.cli.demo import demo
-from holdfast.cli.ingest import ingest
-from holdfast.cli.mcp_verb import mcp
-from holdfast.cli.serve_verb import serve
-from holdfast.cli.themes import themes
 from holdfast.version import __version__
 
-__all__ = ["app"]
+__all__ = ["open_app"]
 
 _START, _KEEP, _RECALL, _KNOW, _CARE = "Start here", "Keep", "Recall", "Ask it about itself", "Look after it"
 _SERVE = "Serve it"
 
-# Completion is left out: it would add two options that hooks and agents never use to every help page.
-app = typer.Typer(
-    name="holdfast",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
-)
+_VERBS = {
+    "demo": (_START, "demo", "demo"),
+    "ingest": (_KEEP, "ingest", "ingest"),
+    "remember": (_KEEP, "memory_verbs", "remember"),
+    "forget": (_KEEP, "memory_verbs", "forget"),
+    "search": (_RECALL, "memory_verbs", "search"),
+    "recent": (_RECALL, "memory_verbs", "recent"),
+    "thread": (_RECALL, "memory_verbs", "thread"),
+    "themes": (_RECALL, "themes", "themes"),
+    "context": (_RECALL, "context_verb", "context"),
+    "active": (_RECALL, "compact_verbs", "active"),
+    "expand": (_RECALL, "compact_verbs", "expand"),
+    "why": (_KNOW, "memory_verbs", "why"),
+    "history": (_KNOW, "insight_verbs", "history"),
+    "stats": (_KNOW, "insight_verbs", "stats"),
+    "status": (_KNOW, "memory_verbs", "status"),
+    "compact": (_CARE, "compact_verbs", "compact"),
+    "doctor": (_CARE, "upkeep_verbs", "doctor"),
+    "janitor": (_CARE, "upkeep_verbs", "janitor"),
+    "export": (_CARE, "transfer_verbs", "export"),
+    "import": (_CARE, "transfer_verbs", "import_file"),
+    "backup": (_CARE, "transfer_verbs", "backup"),
+    "restore": (_CARE, "transfer_verbs", "restore"),
+    "copy": (_CARE, "copy_verb", "copy"),
+    "erase": (_CARE, "erase_verbs", "erase"),
+    "calibrate": (_CARE, "insight_verbs", "calibrate"),
+    "tune": (_CARE, "insight_verbs", "tune"),
+    "mcp": (_SERVE, "mcp_verb", "mcp"),
+    "serve": (_SERVE, "serve_verb", "serve"),
+    "rpc": (_SERVE, "serve_verbs", "rpc"),
+    "eval": (_CARE, "eval_verbs", "app"),
+    "store": (_CARE, "store_verbs", "app"),
+    "bench": (_CARE, "bench", "app"),
+}
+"""By name: where the help lists it, and the module and the function, or the group of further verbs, that it is."""
+
+
+def open_app(args: Sequence[str] = ()) -> typer.Typer:
+    """All verbs, or the one that the arguments begin with: reading the options of all takes as long as a search."""
+    # Completion is left out: it would add two options that hooks and agents never use to every help page.
+    app = typer.Typer(
+        name="holdfast",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="rich",
+    )
+    app.callback(epilog="Every verb has --help and --json. The store is --store or HOLDFAST_STORE, the namespace "
+        "--namespace or HOLDFAST_NAMESPACE.")(_root)  # fmt: skip
+    for name in args[:1] if args and args[0] in _VERBS else _VERBS:
+        panel, module, found_as = _VERBS[name]
+        found = getattr(import_module(f"holdfast.cli.{module}"), found_as)
+        if isinstance(found, typer.Typer):
+            app.add_typer(found, name=name, rich_help_panel=panel)
+        else:
+            app.command(name, rich_help_panel=panel)(found)
+    return app
 
 
 def _print_version(asked: bool) -> None:
@@ -48,45 +80,9 @@ def _print_version(asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback(epilog="Every verb has --help and --json. The store is --store or HOLDFAST_STORE, the namespace "
-    "--namespace or HOLDFAST_NAMESPACE.")  # fmt: skip
 def _root(
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     """Long-term memory for LLM agents: keeps every word, finds it in milliseconds, and can say why."""
-
-
-app.command(rich_help_panel=_START)(demo)
-app.command(rich_help_panel=_KEEP)(ingest)
-app.command(rich_help_panel=_KEEP)(memory_verbs.remember)
-app.command(rich_help_panel=_KEEP)(memory_verbs.forget)
-app.command(rich_help_panel=_RECALL)(memory_verbs.search)
-app.command(rich_help_panel=_RECALL)(memory_verbs.recent)
-app.command(rich_help_panel=_RECALL)(memory_verbs.thread)
-app.command(rich_help_panel=_RECALL)(themes)
-app.command(rich_help_panel=_RECALL)(context)
-app.command(rich_help_panel=_RECALL)(compact_verbs.active)
-app.command(rich_help_panel=_RECALL)(compact_verbs.expand)
-app.command(rich_help_panel=_KNOW)(memory_verbs.why)
-app.command(rich_help_panel=_KNOW)(insight_verbs.history)
-app.command(rich_help_panel=_KNOW)(insight_verbs.stats)
-app.command(rich_help_panel=_KNOW)(memory_verbs.status)
-app.command(rich_help_panel=_CARE)(compact_verbs.compact)
-app.command(rich_help_panel=_CARE)(upkeep_verbs.doctor)
-app.command(rich_help_panel=_CARE)(upkeep_verbs.janitor)
-app.command(rich_help_panel=_CARE)(transfer_verbs.export)
-app.command("import", rich_help_panel=_CARE)(transfer_verbs.import_file)
-app.command(rich_help_panel=_CARE)(transfer_verbs.backup)
-app.command(rich_help_panel=_CARE)(transfer_verbs.restore)
-app.command(rich_help_panel=_CARE)(copy)
-app.command(rich_help_panel=_CARE)(erase_verbs.erase)
-app.command(rich_help_panel=_CARE)(insight_verbs.calibrate)
-app.add_typer(insight_verbs.tune, name="tune", rich_help_panel=_CARE)
-app.command(rich_help_panel=_SERVE)(mcp)
-app.command(rich_help_panel=_SERVE)(serve)
-app.command(rich_help_panel=_SERVE)(serve_verbs.rpc)
-app.add_typer(eval_verbs.app, name="eval", rich_help_panel=_CARE)
-app.add_typer(store_verbs.app, name="store", rich_help_panel=_CARE)
-app.add_typer(bench.app, name="bench", rich_help_panel=_CARE)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from holdfast.cli.benching import DataOption, OutOption, Step, check_files, check_folder, report, steps
+from holdfast.cli.benching import DataOption, OutOption, Show, Step, check_files, check_folder, report, steps
 
 __all__ = ["add_commands"]
 
@@ -45,13 +45,14 @@ def halumem(data: DataOption, out: OutOption = None) -> None:
 
 
 def facts(data: DataOption, out: OutOption = None) -> None:
-    """FactConsolidation: whether the newest of facts that override each other is found first.
+    """FactConsolidation: is the newest of facts that override each other found first, beside BM25 and plain vectors?
 
     [dim]holdfast bench facts --data fact_consolidation.json --json facts.json[/dim]
     """
+    from holdfast.cli.show_facts import show_facts
     from holdfast.evaluate.benchmarks import facts as bench
 
-    _measure(data, out, lambda progress: bench.run(data, progress))
+    _measure(data, out, lambda progress: bench.run(data, progress), show_facts)
 
 
 def merge(
@@ -86,12 +87,14 @@ def compact(
     _measure(data, out, lambda progress: bench.run(data, progress, turns))
 
 
-def _measure(data: list[Path], out: Path | None, run: Callable[[Step], dict[str, object]]) -> None:
+def _measure(
+    data: list[Path], out: Path | None, run: Callable[[Step], dict[str, object]], show: Show | None = None
+) -> None:
     check_folder(out)
     check_files(data)
     with steps() as progress:
         figures = run(progress)
-    report(figures, out, _show)
+    report(figures, out, show or _show)
 
 
 def _show(figures: Mapping[str, object]) -> None:

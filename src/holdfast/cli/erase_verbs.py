@@ -38,6 +38,8 @@ def erase(
     from holdfast.store.open import default_location
     from holdfast.upkeep.erase import read_scope
 
+    if sum(one is not None for one in (session, turn, record)) + everything != 1:
+        raise InputError("erase one thing: --session NAME, --turn ID, --record ID, or --everything of the namespace")
     scope, noun = read_scope(session, everything, turn, record)
     location = store or default_location()
     if "://" not in location and not os.path.exists(location):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -17,6 +18,7 @@ from holdfast.cli.options import (
     SinceOption,
     StoreOption,
     UntilOption,
+    missing_store,
     open_memory,
     open_to_read,
 )
@@ -58,7 +60,7 @@ def search(
     with open_to_read(store, namespace, embedder) as memory:
         hits = memory.search(question, limit, kind, session, since, until, as_of)
     if as_json:
-        from holdfast.answers import SearchAnswer
+        from holdfast.found import SearchAnswer
 
         print_json(SearchAnswer.of(hits))
         return
@@ -204,9 +206,12 @@ def status(
 
     [dim]holdfast status --check[/dim]
     """
+    missing = missing_store(store)
     with open_to_read(store, namespace, embedder) as memory:
         state = memory.status()
         problems = tuple(memory.check()) if check else None
+    if missing is not None:
+        state = replace(state, store=missing, size_bytes=0)
     if as_json:
         from holdfast.answers import StatusAnswer
 

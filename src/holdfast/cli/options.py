@@ -23,6 +23,7 @@ __all__ = [
     "SinceOption",
     "StoreOption",
     "UntilOption",
+    "missing_store",
     "open_memory",
     "open_to_read",
 ]
@@ -35,7 +36,7 @@ StoreOption = Annotated[
         "--store",
         envvar="HOLDFAST_STORE",
         metavar="PATH",
-        help="The store. Without it: memory.db in your data folder.",
+        help="The store: a file, or postgresql://… Without it: memory.db in your data folder.",
         rich_help_panel=_WHERE,
         show_default=False,
     ),
@@ -88,15 +89,29 @@ def open_memory(
 def open_to_read(
     store: str | None, namespace: str | None, embedder: Embedder | str | None, settings: Settings | None = None
 ) -> Iterator[Memory]:
-    """The same for verbs that only look: a store that is not there yet is empty, and that is said."""
+    """The same for verbs that only look: a store that is not there is empty, which is said, and is not made."""
+    missing = missing_store(store)
+    if missing is None:
+        with open_memory(store, namespace, embedder, settings) as memory:
+            yield memory
+        return
+    import tempfile
+
+    with (
+        tempfile.TemporaryDirectory(prefix="holdfast-nothing-") as nowhere,  # a mistyped path leaves nothing behind
+        open_memory(os.path.join(nowhere, "memory.db"), namespace, embedder, settings) as memory,
+    ):
+        yield memory
+    # After the verb: when it fails, its error is all that is said.
+    typer.echo(f"holdfast: there is no store at {missing}; what is not there is empty", err=True)
+
+
+def missing_store(store: str | None) -> str | None:
+    """Where the store would be that is not there yet; None for one that is, and for a server's."""
     from holdfast.store.open import default_location
 
     location = store or default_location()
-    missing = "://" not in location and not os.path.exists(location)
-    with open_memory(location, namespace, embedder, settings) as memory:
-        yield memory
-    if missing:  # after the verb: when it fails, its error is all that is said
-        typer.echo(f"holdfast: there was no store at {location}, so it is empty", err=True)
+    return None if "://" in location or os.path.exists(location) else os.path.abspath(location)
 
 
 def _show_warnings() -> None:

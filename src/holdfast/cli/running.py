@@ -31,10 +31,13 @@ def run(args: Sequence[str]) -> int:
         return _say(error, as_json, MISTAKE, _WHOSE)
     except BrokenPipeError:
         return _reader_left()
-    except (HoldfastError, OSError) as error:
+    except HoldfastError as error:
         return _say(error, as_json, MISTAKE)
+    except OSError as error:
+        return _say(error, as_json, MISTAKE, _of_file(error))
     except TyperException as error:
-        return _say(error, as_json, MISTAKE, _usage(error))
+        usage = _usage(error)
+        return _say(error, as_json, MISTAKE, usage) if usage else MISTAKE
     except (KeyboardInterrupt, Abort) as error:
         return _say(error, as_json, INTERRUPTED, _INTERRUPTED)
     except Exception as error:
@@ -47,10 +50,10 @@ def run(args: Sequence[str]) -> int:
 def _call(args: Sequence[str]) -> int:
     from typer.main import get_command
 
-    from holdfast.cli.app import app
+    from holdfast.cli.app import open_app
 
     try:
-        code = get_command(app).main(list(args), prog_name="holdfast", standalone_mode=False)
+        code = get_command(open_app(args)).main(list(args), prog_name="holdfast", standalone_mode=False)
     except SystemExit as exit:
         # typer and rich leave this way when the reader of a pipe is gone.
         raise BrokenPipeError from exit
@@ -86,8 +89,17 @@ def _say(error: BaseException, as_json: bool, code: int, message: str | None = N
     return code
 
 
+def _of_file(error: OSError) -> str:
+    """Without the number of the error, which says nothing to a person."""
+    told = error.strerror and isinstance(error.filename, str)
+    return f"{error.filename}: {error.strerror}" if told else str(error)
+
+
 def _usage(error: Exception) -> str:
+    """What is wrong with the command line; nothing where no verb was named, which prints the help."""
     message = str(getattr(error, "format_message", error.__str__)())
+    if not message.strip():
+        return ""
     context = getattr(error, "ctx", None)
     return message if context is None else f"{message.rstrip('.')} (see {context.command_path} --help)"
 

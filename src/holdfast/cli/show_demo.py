@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import shlex
+import shutil
+import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -82,6 +85,9 @@ def what_next(store: str | None, namespace: str) -> None:
     out = show.console()
     kept = shlex.quote(store or "demo.db")
     out.print("\nTry next", style="bold")
+    activate = Path(sys.executable).with_name("activate")
+    if shutil.which("holdfast") is None and activate.exists():  # `make demo` runs in an environment that nobody entered
+        out.print(f"  . {shlex.quote(_shortest(activate))}          puts holdfast on your path", soft_wrap=True)
     if store is None:
         out.print(f"  holdfast demo --store {kept}          keep the sample, then ask it yourself:")
     for line in (
@@ -92,3 +98,9 @@ def what_next(store: str | None, namespace: str) -> None:
         "holdfast ingest your-chat.jsonl --store memory.db -n you",
     ):
         out.print(f"  {line}", soft_wrap=True)
+
+
+def _shortest(path: Path) -> str:
+    """From here, where it lies below."""
+    here = Path.cwd()
+    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)

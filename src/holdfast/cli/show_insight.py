@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.table import Table
 from rich.text import Text
 
-from holdfast.cli.show import calm, console, print_indented, when
+from holdfast.cli.show import calm, console, counted, print_indented, when
 from holdfast.gate.calibrate import probability
 from holdfast.insight import (
     Admitted,
@@ -183,7 +183,7 @@ def show_tuning(tuning: Tuning) -> None:
     if not tuning.sample:
         out.print("Nothing lies close enough to be judged.")
         return
-    out.print(Text(f"{len(tuning.sample)} pairs to judge: do both say the same?", style="bold"))
+    out.print(Text(f"{counted(len(tuning.sample), 'pair')} to judge: do both say the same?", style="bold"))
     for number, pair in enumerate(tuning.sample, 1):
         _print_pair(number, pair)
 

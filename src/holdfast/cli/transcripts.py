@@ -175,7 +175,7 @@ def _numbered_lines(source: IO[bytes]) -> Iterator[tuple[int, int, object]]:
 
 def _parse(line: bytes) -> object:
     try:
-        return json.loads(line.removeprefix(b"\xef\xbb\xbf").decode())
+        return json.loads(line.removeprefix(b"\xef\xbb\xbf").rstrip(b"\r\n").decode())
     except UnicodeDecodeError as error:
         return BadMessage(f"not UTF-8 at byte {error.start} of the line")
     except json.JSONDecodeError as error:

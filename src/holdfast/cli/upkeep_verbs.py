@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from holdfast.cli.json_out import print_json
-from holdfast.cli.options import EmbedderOption, JsonOption, NamespaceOption, StoreOption, open_to_read
+from holdfast.cli.options import EmbedderOption, JsonOption, NamespaceOption, StoreOption, missing_store, open_to_read
 from holdfast.cli.progress import bar
 
 if TYPE_CHECKING:
@@ -90,6 +90,8 @@ def doctor(
         path, store = None, path
     if path is not None and fix:
         raise InputError("--fix derives views of our own store anew; another system's memories are only looked at")
+    if path is None and (missing := missing_store(store)) is not None:
+        raise InputError(f"there is no store at {missing} to look at: give --store PATH, or set HOLDFAST_STORE")
     if path is None:
         with open_to_read(store, namespace, embedder, settings) as memory, bar("deriving anew") as progress:
             found = memory.doctor(fix, progress)

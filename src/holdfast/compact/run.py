@@ -7,6 +7,7 @@ A long backlog goes in steps, each whole in itself.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -28,6 +29,7 @@ from holdfast.store.protocol import Move, Snapshot, Space, Store
 __all__ = ["Compactor", "open_compactor"]
 
 Progress = Callable[[int, int], None]
+_COUNTED = 1000  # sessions whose count is kept in mind; a server has fewer that grow at once
 
 
 def open_compactor(
@@ -84,6 +86,9 @@ class Compactor:
         self._counter = counter
         self._settings = settings
         self._clock = clock
+        self._gate = threading.Lock()
+        self._counted: dict[str, tuple[object, int, int]] = {}
+        """By session its state, what was counted of it, and up to which turn: the next look reads on from there."""
 
     def compact(
         self, session: str, force: bool = False, cause: str = "asked", progress: Progress | None = None
@@ -91,11 +96,10 @@ class Compactor:
         """Compact what has grown old in a session; without `force` only if the budget is passed."""
         started = time.perf_counter()
         with self._store.snapshot(self._namespace) as view:
-            held = self._held(view, session)
+            if not force and (held := self._held(view, session)) <= self._settings.budget_tokens:
+                why = f"{held} tokens since the last time, within the budget of {self._settings.budget_tokens}"
+                return _result(session, _Tally(tokens_before=held, tokens_after=held), why, started)
             total = max(view.last_index(session) + 1 - self._settings.tail - view.cursor(compact_stage(session)), 0)
-        if not force and held <= self._settings.budget_tokens:
-            why = f"{held} tokens since the last time, within the budget of {self._settings.budget_tokens}"
-            return _result(session, _Tally(tokens_before=held, tokens_after=held), why, started)
         tally = _Tally()
         done = 0
 
@@ -139,10 +143,22 @@ class Compactor:
         The tail of that time is no growth: were it counted, four long turns would have every next one compacted alone.
         """
         done = view.cursor(compact_stage(session))
-        held, at = 0, done + self._settings.tail - 1 if done else -1
-        while held <= self._settings.budget_tokens and (turns := view.thread(session, at, self._settings.step)):
+        held, at, step = 0, done + self._settings.tail - 1 if done else -1, self._settings.step
+        state = (done, view.erasures())  # while both stand, what was counted stands too
+        with self._gate:
+            known = self._counted.pop(session, None)
+        if known is not None and known[0] == state:
+            _, held, at = known
+        more = True
+        while more and held <= self._settings.budget_tokens:
+            turns = view.thread(session, at, step)
             held += sum(self._counter.count(turn.text) for turn in turns)
-            at = turns[-1].index
+            at = turns[-1].index if turns else at
+            more = len(turns) == step
+        with self._gate:
+            self._counted[session] = (state, held, at)
+            if len(self._counted) > _COUNTED:
+                del self._counted[next(iter(self._counted))]  # the one that was not looked at for longest
         return held
 
     def close(self) -> None:

@@ -217,7 +217,7 @@ def _ms_since(started: float) -> float:
 
 
 def _shortened(made: Allotment) -> str | None:
-    cut = [verdict.candidate.item.id for verdict in made.verdicts if verdict.included and verdict.candidate.shortened]
+    cut = [verdict.candidate.item.id for verdict in made.decided if verdict.included and verdict.candidate.shortened]
     return f"shown by its beginning and end, for it is very long: {', '.join(cut)}" if cut else None
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from holdfast.context.conversation import plain
 from holdfast.context.frame import Frame, Tier
-from holdfast.context.render import Item, render_item, render_notice
+from holdfast.context.render import Item, day_line, render_item, render_notice
 from holdfast.context.result import Considered
 from holdfast.context.tiers import Candidate
 from holdfast.models.tokens import TokenCounter
@@ -29,7 +29,7 @@ class Pieces:
         self._count = counter.count
         self.frame_tokens = self._count(frame.opening) + self._count(frame.closing)
         self._headings: dict[Tier, int] = {}
-        self._days: dict[tuple[object, ...], tuple[str, int]] = {}
+        self._days: dict[str, int] = {"": 0}
         self._bodies: dict[Item, int] = {}
 
     def heading(self, tier: Tier) -> int:
@@ -39,25 +39,21 @@ class Pieces:
 
     def body(self, item: Item) -> int:
         """An item behind another of its day."""
-        if item not in self._bodies:
-            self._bodies[item] = self._count(render_item(self.frame, item, item))
-        return self._bodies[item]
+        tokens = self._bodies.get(item)
+        if tokens is None:
+            tokens = self._bodies[item] = self._count(render_item(self.frame, item, item))
+        return tokens
 
     def day(self, item: Item, after: Item | None = None) -> str:
         """The line that an item begins with behind another of its tier, or as the first; empty where none is needed."""
-        return self._day(item, after)[0]
+        return day_line(self.frame, item, after)
 
     def day_tokens(self, item: Item, after: Item | None = None) -> int:
-        return self._day(item, after)[1]
-
-    def _day(self, item: Item, after: Item | None) -> tuple[str, int]:
-        key = (item.at, item.session, after and (after.at, after.session))
-        if key not in self._days:
-            bare = replace(item, text="")
-            whole, body = (render_item(self.frame, bare, before) for before in (after, bare))
-            day = whole[: len(whole) - len(body)]
-            self._days[key] = (day, self._count(day) if day else 0)
-        return self._days[key]
+        day = self.day(item, after)
+        tokens = self._days.get(day)
+        if tokens is None:
+            tokens = self._days[day] = self._count(day)
+        return tokens
 
     def know(self, bodies: Mapping[Item, int]) -> None:
         """Tokens of items that were counted before."""
@@ -94,8 +90,8 @@ class KnownRules:
 
     hard_texts: Mapping[str, str]
     """What the rules say, and which of them says it."""
-    soft_texts: Sequence[str]
-    """What each guideline says, as it is compared."""
+    soft_texts: Mapping[str, Sequence[int]]
+    """What guidelines say, as it is compared, and which of them say it."""
     behind: Sequence[Verdict]
     """Of each guideline, what is decided if the prefix ends before it and nothing else says it."""
 
@@ -104,12 +100,13 @@ def known_rules(hard: Iterable[Item], soft: Sequence[Candidate]) -> KnownRules:
     texts: dict[str, str] = {}
     for item in hard:
         texts.setdefault(plain(item.text), item.id)
-    soft_texts = [plain(one.item.text) for one in soft]
-    reasons = [
-        one.reason if one.out else f"said by {texts[text]}" if text in texts else _BEHIND
-        for one, text in zip(soft, soft_texts, strict=True)
-    ]
-    behind = [Verdict(Tier.SOFT, one, False, reason) for one, reason in zip(soft, reasons, strict=True)]
+    soft_texts: dict[str, list[int]] = {}
+    behind = []
+    for number, one in enumerate(soft):
+        text = plain(one.item.text)
+        soft_texts.setdefault(text, []).append(number)
+        reason = one.reason if one.out else f"said by {texts[text]}" if text in texts else _BEHIND
+        behind.append(Verdict(Tier.SOFT, one, False, reason))
     return KnownRules(texts, soft_texts, behind)
 
 
@@ -122,25 +119,36 @@ class Allotment:
 
     tiers: dict[Tier, list[Item]] = field(default_factory=dict)
     limits: dict[Tier, int | None] = field(default_factory=dict)
-    verdicts: list[Verdict] = field(default_factory=list)
+    decided: list[Verdict] = field(default_factory=list)
+    """The verdicts that were reached one by one."""
+    behind: list[Verdict] = field(default_factory=list)
+    """Those on guidelines behind the prefix: there may be thousands, most of them known before."""
+    behind_at: int = 0
+    """Where they stand among the others."""
     over: str | None = None
     """What could not be kept within the budget, in words (CTX-4)."""
 
+    @property
+    def verdicts(self) -> list[Verdict]:
+        return [*self.decided[: self.behind_at], *self.behind, *self.decided[self.behind_at :]]
+
     def give_way(self) -> bool:
         """Leave out what matters least, for a counter that counts more for the whole than for its lines."""
-        extended = [one.candidate.item for one in self.verdicts if one.tier is Tier.TAIL and not one.candidate.base]
+        extended = [one.candidate.item for one in self.decided if one.tier is Tier.TAIL and not one.candidate.base]
         for tier in (Tier.RECALLED, Tier.TAIL, Tier.SOFT, Tier.ELEVATED):
             items = self.tiers.get(tier)
             if items and (tier is not Tier.TAIL or items[0] in extended):
                 gone = items.pop(0 if tier is Tier.TAIL else -1)
-                self.verdicts = [
-                    replace(one, included=False, reason="no room: the whole counts for more than its lines", told=None)
-                    if one.tier is tier and one.candidate.item.id == gone.id
-                    else one
-                    for one in self.verdicts
-                ]
+                self.decided = [_given_way(one, tier, gone) for one in self.decided]
+                self.behind = [_given_way(one, tier, gone) for one in self.behind]
                 return True
         return False
+
+
+def _given_way(one: Verdict, tier: Tier, gone: Item) -> Verdict:
+    if one.tier is not tier or one.candidate.item.id != gone.id:
+        return one
+    return replace(one, included=False, reason="no room: the whole counts for more than its lines", told=None)
 
 
 def allot(
@@ -189,10 +197,11 @@ class _Told:
     def __init__(self, rules: Mapping[str, str]) -> None:
         self._rules = rules
         self._turns: dict[str, str] = {}
-        self._texts: dict[str, str] = {}
+        self.texts: dict[str, str] = {}
+        """What is said, rules aside, and by which item."""
 
     def add(self, one: Candidate) -> None:
-        self._texts.setdefault(plain(one.item.text), one.item.id)
+        self.texts.setdefault(plain(one.item.text), one.item.id)
         for turn_id in one.turn_ids if one.whole else ():  # a part of a turn does not stand for the rest of it
             self._turns.setdefault(turn_id, one.item.id)
 
@@ -202,11 +211,7 @@ class _Told:
         if holders and None not in holders:
             return next(iter(holders))
         text = plain(candidate.item.text)
-        return self._rules.get(text) or self.by_text(text)
-
-    def by_text(self, text: str) -> str | None:
-        """The item, rules aside, that says this."""
-        return self._texts.get(text)
+        return self._rules.get(text) or self.texts.get(text)
 
 
 def _take_all(tier: Tier, candidates: Sequence[Candidate], told: _Told, made: Allotment) -> list[Item]:
@@ -215,7 +220,7 @@ def _take_all(tier: Tier, candidates: Sequence[Candidate], told: _Told, made: Al
         if not one.out:
             taken.append(one.item)
             told.add(one)
-        made.verdicts.append(Verdict(tier, one, not one.out, one.reason))
+        made.decided.append(Verdict(tier, one, not one.out, one.reason))
     return taken
 
 
@@ -236,7 +241,7 @@ def _take_nearest(candidates: Sequence[Candidate], limit: int, pieces: Pieces, t
             taken.append(one)
             spent = tokens
             told.add(one)
-        made.verdicts.append(Verdict(Tier.ELEVATED, one, included, reason))
+        made.decided.append(Verdict(Tier.ELEVATED, one, included, reason))
     made.tiers[Tier.ELEVATED] = [one.item for one in _in_time(taken)]
     return spent
 
@@ -249,7 +254,7 @@ def _take_prefix(
     spent, ended = 0, False
     for number, one in enumerate(candidates):
         if ended:
-            made.verdicts += _behind(rules, number, told)
+            made.behind, made.behind_at = _behind(rules, number, told), len(made.decided)
             break
         known = told.by(one)
         included = False
@@ -269,19 +274,19 @@ def _take_prefix(
             taken.append(one.item)
             spent = tokens
             told.add(one)
-        made.verdicts.append(Verdict(Tier.SOFT, one, included, reason))
+        made.decided.append(Verdict(Tier.SOFT, one, included, reason))
     made.tiers[Tier.SOFT] = taken
     return spent
 
 
 def _behind(rules: KnownRules, number: int, told: _Told) -> list[Verdict]:
     """The verdicts on guidelines from this one on, after the prefix has ended."""
-    return [
-        verdict
-        if verdict.reason != _BEHIND or (sayer := told.by_text(text)) is None
-        else replace(verdict, reason=f"said by {sayer}", told=None)
-        for verdict, text in zip(rules.behind[number:], rules.soft_texts[number:], strict=True)
-    ]
+    behind = list(rules.behind[number:])
+    for text, sayer in told.texts.items():
+        for place in rules.soft_texts.get(text, ()):
+            if place >= number and rules.behind[place].reason == _BEHIND:
+                behind[place - number] = replace(rules.behind[place], reason=f"said by {sayer}", told=None)
+    return behind
 
 
 def _extend_tail(
@@ -300,7 +305,7 @@ def _extend_tail(
         reason = "no room" if tokens - spent > left else ""
     for one in before:
         said = one.reason if one.out else reason or f"the last turns have fewer than {settings.tail_tokens} tokens"
-        made.verdicts.append(Verdict(Tier.TAIL, one, not one.out and not reason, said))
+        made.decided.append(Verdict(Tier.TAIL, one, not one.out and not reason, said))
     if reason or not pair:
         return 0
     for one in pair:
@@ -332,7 +337,7 @@ def _take_chosen(
         if included and shown[number].text != one.item.text:
             reason += ", as an excerpt"
             one = replace(one, item=shown[number])
-        made.verdicts.append(Verdict(Tier.RECALLED, one, included, reason))
+        made.decided.append(Verdict(Tier.RECALLED, one, included, reason))
     made.tiers[Tier.RECALLED] = [
         one.item for one in _in_time([replace(candidates[number], item=item) for number, item in shown.items()])
     ]

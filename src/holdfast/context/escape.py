@@ -37,6 +37,9 @@ _OWN = re.compile(r"&(?=lt;|amp;|#x[0-9A-Fa-f]{1,6};)")
 """What decode would read as ours."""
 
 
+_UNSEEN = "\ufffd"
+"""Stands in the skeleton for a character that is shown by its number: no letter, no blank. Behind it or before it a
+word is as bare as at the edge of a line, even where Unicode counts the character as a letter (a Hangul filler)."""
 _SIGN = re.compile(r"[&<\[#:`~]")
 """What every pattern begins with, in a text without look-alikes."""
 
@@ -54,14 +57,18 @@ class _Spoken:
 
         speakers = spelled(_SPEAKERS)
         backwards = "|".join("".join(marks + letter for letter in word[::-1]) for word in _SPEAKERS.split())
-        self.opener_alike = re.compile(rf"‹(?<!‹‹)‹*+(?=[/|!?]|(?:{speakers}|{spelled('sys')})(?!\w))", re.IGNORECASE)
+        self.opener_alike = re.compile(
+            rf"‹(?<!‹‹)‹*+(?={_UNSEEN}*+(?:[/|!?]|(?:{speakers}|{spelled('sys')})(?!\w)))", re.IGNORECASE
+        )
         """An opener in brackets that look like it; «bonjour» and 《水滸傳》 stay."""
-        self.bracket = re.compile(rf"\[(?=/?+(?:{spelled(_BRACKETED)})\b|\[[ \t]?memory\b)", re.IGNORECASE)
+        self.bracket = re.compile(
+            rf"\[(?={_UNSEEN}*+/?+{_UNSEEN}*+(?:{spelled(_BRACKETED)})\b|\[[ \t{_UNSEEN}]*+memory\b)", re.IGNORECASE
+        )
         """A special token in brackets, or the beginning of a line like the frame's own."""
-        self.heading = re.compile(rf"#(?=[ \t]*+(?:{speakers})(?!\w))", re.IGNORECASE)
+        self.heading = re.compile(rf"#(?=[ \t{_UNSEEN}]*+(?:{speakers})(?!\w))", re.IGNORECASE)
         """### Instruction"""
-        self.speaking = re.compile(rf":(?=[ \t\"'*_`\])}}>]{{0,4}}+(?:{backwards})(?!\w))", re.IGNORECASE)
-        """`assistant:`, `"role": "system"`, read backwards from the colon."""
+        self.speaking = re.compile(rf":(?=[ \t\"'*_`\])}}>{_UNSEEN}]*+(?:{backwards})(?!_*+[^\W_]))", re.IGNORECASE)
+        """`assistant:`, `__User__:`, `"role": "system"`, read backwards from the colon; not: `last_user:`."""
 
 
 _spoken = cache(_Spoken)
@@ -107,9 +114,9 @@ def _character(entity: re.Match[str]) -> str:
 
 
 def _places(text: str, mark: str) -> set[int]:
-    plain = skeleton(text)
-    spoken = _spoken(not plain.isascii() and _MARKED.search(plain) is not None)
     places = set(hidden_places(text))
+    plain = _as_seen(skeleton(text), places)
+    spoken = _spoken(not plain.isascii() and _MARKED.search(plain) is not None)
     for pattern in (_OWN, spoken.bracket, spoken.heading):
         places.update(found.start() for found in pattern.finditer(plain))
     places.update(len(plain) - found.end() for found in spoken.speaking.finditer(plain[::-1]))
@@ -121,6 +128,13 @@ def _places(text: str, mark: str) -> set[int]:
     if mark:
         places.update(found.start() for found in re.finditer(re.escape(mark), plain, re.IGNORECASE))
     return places
+
+
+def _as_seen(plain: str, hidden: set[int]) -> str:
+    """The skeleton with a sign of its own for whatever cannot be seen."""
+    if not hidden:
+        return plain
+    return "".join(_UNSEEN if place in hidden else character for place, character in enumerate(plain))
 
 
 def _shown(text: str, places: Iterable[int]) -> str:

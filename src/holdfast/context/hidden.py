@@ -17,9 +17,10 @@ _MOST_MARKS = 5
 can be normalised as a stream is 30, which no reader can tell apart."""
 
 _PLAIN_BLANKS = frozenset("\n\t")
-_INVISIBLE_LETTERS = frozenset("\u115f\u1160\u3164\uffa0\u2800")
-"""Hangul fillers and the empty Braille cell: letters and a symbol by category, nothing to the eye."""
-_INVISIBLE_MARKS = frozenset("\u034f\u17b4\u17b5\u180b\u180c\u180d\u180f")
+_INVISIBLE_LETTERS = frozenset("\u115f\u1160\u3164\uffa0\u2800\U0001d159\U00013441\U00013442")
+"""Hangul fillers, the empty Braille cell, a note without its head, blank hieroglyphs: letters and symbols by category,
+nothing to the eye. No property of Unicode holds them all; a test reads the names of all characters for others."""
+_INVISIBLE_MARKS = frozenset("\u034f\u17b4\u17b5\u180b\u180c\u180d\u180f\U00016fe4")
 _EMOJI_SELECTORS = frozenset("\ufe0e\ufe0f")
 _JOINERS = frozenset("\u200c\u200d")
 _EMOJI_OUTSIDE_SYMBOLS = frozenset("‼⁉ℹ〰")

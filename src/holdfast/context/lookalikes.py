@@ -71,6 +71,9 @@ _ALIKE = {
     "#": "＃﹟⋕♯",
     "`": "｀ˋ‵՝",
     "/": "∕⁄╱⧸",
+    "'": "ʹʻʼʽʾʿˈꞌ",  # letters by category, quotation marks to the eye
+    '"': "ˮʺ",
+    " ": "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000",
 }
 """What Unicode keeps apart and the eye does not: the letters of the forbidden words and the signs around them. Those of
 Cyrillic and Greek stand in for a plain letter here and nowhere else; a Russian text is not changed by it."""

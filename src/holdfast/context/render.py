@@ -14,7 +14,7 @@ from holdfast.context.escape import encode, encode_field
 from holdfast.context.frame import Frame, Tier
 from holdfast.moments import read_moment
 
-__all__ = ["BAR", "NAMED_FIELDS", "UNDATED", "Item", "render", "render_item", "render_notice"]
+__all__ = ["BAR", "NAMED_FIELDS", "UNDATED", "Item", "day_line", "render", "render_item", "render_notice"]
 
 UNDATED = "undated"
 NAMED_FIELDS = ("speaker", "place")
@@ -58,12 +58,16 @@ def render_item(frame: Frame, item: Item, after: Item | None = None) -> str:
     """One item as it stands behind `after` in its tier (None: first): its day and session where they change, the line
     that names it, and its text behind bars.
     """
-    dated = ""
-    if after is not item:
-        day = _day(frame, item)
-        dated = "" if day == (_day(frame, after) if after else f"[{UNDATED}]\n") else day
     quoted = encode(item.text, frame.mark).replace("\n", "\n" + BAR)
-    return f"{dated}[{_source(frame, item)}]\n{BAR}{quoted}\n"
+    return f"{day_line(frame, item, after)}[{_source(frame, item)}]\n{BAR}{quoted}\n"
+
+
+def day_line(frame: Frame, item: Item, after: Item | None) -> str:
+    """The line of its day and session that an item begins with behind `after`; empty where none is needed."""
+    if after is item:
+        return ""
+    day = _day(frame, item)
+    return "" if day == (_day(frame, after) if after else f"[{UNDATED}]\n") else day
 
 
 def render_notice(frame: Frame, notice: str) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import is_
 
 from holdfast.context.authored import Node
 from holdfast.context.budget import KnownRules, Pieces, Verdict, known_rules
@@ -93,4 +94,4 @@ def beginning(item: Item) -> str:
 
 def _same(before: Sequence[Node], now: Sequence[Node]) -> bool:
     """Nodes of files that did not change are the same objects."""
-    return len(before) == len(now) and all(old is new for old, new in zip(before, now, strict=True))
+    return len(before) == len(now) and all(map(is_, before, now))

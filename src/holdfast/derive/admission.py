@@ -7,9 +7,12 @@ finds it there.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 
 from holdfast.admit.claim import Extractor
+from holdfast.derive.earlier import Heard
 from holdfast.derive.judging import Judge
 from holdfast.derive.ledger import Ledger
 from holdfast.derive.proposals import Asking
@@ -17,7 +20,7 @@ from holdfast.models.embedder import Embedder
 from holdfast.recall.cache import BlockCache
 from holdfast.recall.semantic import vectors_stage
 from holdfast.settings import Settings
-from holdfast.store.protocol import ADMIT_STAGE, Move, Snapshot, Space, Store
+from holdfast.store.protocol import ADMIT_STAGE, EPOCH_STAGE, Move, Snapshot, Space, Store
 
 __all__ = ["Admission"]
 
@@ -44,10 +47,12 @@ class Admission:
         self._asking = asking
         self._held = -1
         """Where the cursor stands while a model is asked about the next turn."""
-        # The ledger of the last batch, and the state of the store that it belongs to: if nobody else changed a record
-        # since, it need not be read again.
+        # The ledger of the last batch, the state of the store that it belongs to, and the last record it was read up
+        # to: if nobody changed one since, it is enough to read on from there.
         self._ledger: Ledger | None = None
-        self._state: tuple[object, ...] = ()
+        self._state = _State()
+        self._upto = 0
+        self._heard = Heard(settings.admit.turns_heard)
 
     @property
     def degraded(self) -> str | None:
@@ -68,8 +73,11 @@ class Admission:
         done = view.cursor(ADMIT_STAGE)
         return view.end() - done if view.documents(Space.TURN, done, 1) else 0
 
-    def admit_batch(self) -> int:
-        """Judge one batch of embedded turns; how many there were. It never waits for a chat model."""
+    def admit_batch(self, step_aside: Callable[[], None]) -> int:
+        """Judge one batch of embedded turns; how many there were. It never waits for a chat model.
+
+        `step_aside` is called between two turns.
+        """
         fingerprint = self._embedder.profile.fingerprint
         with self._store.snapshot(self._namespace) as view:
             done = view.cursor(ADMIT_STAGE)
@@ -85,15 +93,13 @@ class Admission:
             ]
             if not seqs:
                 return 0
-            state = _state(view, fingerprint, done)
-            ledger = self._ledger if self._ledger is not None and self._state == state else None
-            self._ledger = None  # whatever happens below, only a batch that was written leaves one behind
-            ledger = ledger or Ledger(view.standing(fingerprint))
+            state = _State(fingerprint, view.cursor(EPOCH_STAGE), view.forgotten(), view.erasures(), done)
+            ledger = self._read_ledger(view, state)
             judge = Judge(
                 view, self._namespace, self._embedder, self._extractor, self._settings, self._cache, ledger,
-                asks=self._asking is not None,
+                self._heard, asks=self._asking is not None,
             )  # fmt: skip
-            judged = judge.judge(seqs)
+            judged = judge.judge(seqs, step_aside)
         if self._asking is not None and judge.question is not None:
             self._held = judged[-1] if judged else done
             self._asking.ask(judge.question)
@@ -102,12 +108,26 @@ class Admission:
             return 0
         if not self._store.advance(self._namespace, [Move(ADMIT_STAGE, done, judged[-1])], judge.changes):
             return 0
-        with self._store.snapshot(self._namespace) as view:
-            self._ledger = ledger
-            self._state = _state(view, fingerprint, judged[-1])
+        # What the operator did meanwhile is not in the ledger, nor in this state: the next batch sees it.
+        self._ledger, self._state = ledger, replace(state, done=judged[-1])
         return len(judged)
 
+    def _read_ledger(self, view: Snapshot, state: _State) -> Ledger:
+        ledger, self._ledger = self._ledger, None  # whatever happens, only a batch that was written leaves one behind
+        if ledger is None or self._state != state:
+            ledger = Ledger(view.standing(state.fingerprint))
+        else:
+            ledger.take(view.standing(state.fingerprint, self._upto))
+        self._upto = view.end(Space.RECORD)
+        return ledger
 
-def _state(view: Snapshot, fingerprint: str, done: int) -> tuple[object, ...]:
-    """What a ledger depends on. An erase changes records that were judged long ago."""
-    return fingerprint, done, view.end(Space.RECORD), view.counts().hidden, view.erasures()
+
+@dataclass(frozen=True)
+class _State:
+    """What a ledger depends on, beside records that are added. An erase changes some that were judged long ago."""
+
+    fingerprint: str = ""
+    epoch: int = 0
+    forgotten: Mapping[str, int] = field(default_factory=dict)
+    erasures: tuple[int, datetime | None] = (0, None)
+    done: int = -1

@@ -14,6 +14,8 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from holdfast.derive.courtesy import Courtesy
+from holdfast.derive.gathering import Gathering
 from holdfast.errors import Closed, FlushTimeout
 
 if TYPE_CHECKING:
@@ -23,6 +25,7 @@ __all__ = ["Compacting"]
 
 _log = logging.getLogger("holdfast.compact")
 _GATHER_S = 0.2  # turns that follow at once are looked at together
+_GATHER_MOST_S = 3.0  # … while they keep coming: little beside the minutes in which a conversation fills its budget
 _CLOSE_S = 0.5  # a summary in hand is not waited for longer than this: nothing of it is written yet
 
 
@@ -40,7 +43,8 @@ class Compacting:
         self._changed = threading.Condition()
         self._grown: set[str] = set()
         self._at_work = False
-        self._hurry = threading.Event()
+        self._gathering = Gathering(_GATHER_S, _GATHER_MOST_S)
+        self._courtesy = Courtesy()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -63,20 +67,16 @@ class Compacting:
 
     def flush(self, deadline: float | None) -> None:
         """Wait until every session that grew was looked at; `deadline` is a moment of time.monotonic()."""
-        self._hurry.set()
-        try:
-            with self._changed:
-                while self._grown or self._at_work:
-                    left = None if deadline is None else deadline - time.monotonic()
-                    if left is not None and left <= 0:
-                        raise FlushTimeout("a session is still being compacted; nothing is lost, the work goes on")
-                    self._changed.wait(left)
-        finally:
-            self._hurry.clear()
+        with self._gathering.hurried(), self._changed:
+            while self._grown or self._at_work:
+                left = None if deadline is None else deadline - time.monotonic()
+                if left is not None and left <= 0:
+                    raise FlushTimeout("a session is still being compacted; nothing is lost, the work goes on")
+                self._changed.wait(left)
 
     def close(self) -> None:
         self._stop.set()
-        self._hurry.set()
+        self._gathering.stop()
         with self._changed:
             self._changed.notify_all()
         if self._thread is not None and self._thread is not threading.current_thread():
@@ -85,16 +85,19 @@ class Compacting:
             self.compactor.close()
 
     def _go_on(self, done: int, total: int) -> None:
-        """Between two clusters: whoever closes the memory need not wait for the rest."""
+        """Between two clusters: whoever closes the memory need not wait for the rest, nor whoever asks it something."""
         if self._stop.is_set():
             raise Closed("this memory was closed")
+        if not self._gathering.is_hurried:
+            self._courtesy.step_aside()
 
     def _run(self) -> None:
         while True:
             with self._changed:
                 while not self._grown and not self._stop.is_set():
+                    self._gathering.rest()
                     self._changed.wait()
-            self._hurry.wait(_GATHER_S)
+            self._gathering.gather()
             with self._changed:
                 if self._stop.is_set():
                     self._grown.clear()
@@ -113,6 +116,7 @@ class Compacting:
 
     def _compact(self, session: str) -> str | None:
         """Compact one session if it is time; what went wrong, if something did. The other sessions go on."""
+        self._courtesy.begin()
         try:
             if self.compactor.compact(session, cause="automatic", progress=self._go_on).did_compact:
                 self._made()

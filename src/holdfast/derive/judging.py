@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
 
 import numpy as np
@@ -12,7 +12,7 @@ from holdfast.admit.claim import Extractor
 from holdfast.admit.pasted import OwnWords
 from holdfast.admit.secrets import mask
 from holdfast.derive.crowd import nearest_earlier
-from holdfast.derive.earlier import Earlier
+from holdfast.derive.earlier import Earlier, Heard
 from holdfast.derive.ledger import Ledger
 from holdfast.derive.placing import Notes, Placing
 from holdfast.derive.proposals import Question
@@ -45,6 +45,7 @@ class Judge:
         settings: Settings,
         cache: BlockCache,
         ledger: Ledger,
+        heard: Heard,
         *,
         asks: bool,
     ) -> None:
@@ -54,22 +55,27 @@ class Judge:
         self._settings = settings
         self._cache = cache
         self._ledger = ledger
+        self._heard = heard
         self._asks = asks
         self.changes = Changes(fingerprint=embedder.profile.fingerprint)
         self.question: Question | None = None
         """What a chat model must be asked before the batch can go on."""
         self._notes = Notes(self.changes)
         self._placing = Placing(namespace, embedder, settings, ledger, self.changes, self._notes, view.forgotten())
-        self._earlier = Earlier(view, (), 0)
+        self._earlier = Earlier(view, (), heard)
         self._reader = Reader(view, embedder, extractor, settings)
         self._salient: dict[str, Salience] = {}
         self._proposals: Mapping[str, Metadata] = {}
         self._passed = _passed(view) if asks else 0
 
-    def judge(self, seqs: Sequence[int]) -> list[int]:
-        """Judge turns in order; those that were, which is not all of them when a model must be asked first."""
+    def judge(self, seqs: Sequence[int], step_aside: Callable[[], None]) -> list[int]:
+        """Judge turns in order; those that were, which is not all of them when a model must be asked first.
+
+        `step_aside` is called between two of them.
+        """
         turns = self._view.turns(seqs)
-        self._earlier = Earlier(self._view, [turns[seq] for seq in seqs], self._settings.admit.turns_heard)
+        self._heard.look(self._view)
+        self._earlier = Earlier(self._view, [turns[seq] for seq in seqs], self._heard)
         said = [turns[seq] for seq in seqs if turns[seq].role is Role.USER]
         self._proposals = self._reader.proposals = self._view.proposals([turn.id for turn in said])
         stop = next((turn.seq for turn in said if self._asks and self._may_wait(turn)), seqs[-1])
@@ -82,12 +88,18 @@ class Judge:
             )  # fmt: skip
             for start in range(0, len(said), _AT_ONCE):
                 part = slice(start, start + _AT_ONCE)
-                waits = self._judge_some(said[part], vectors[part], crowds[part])
+                waits = self._judge_some(said[part], vectors[part], crowds[part], step_aside)
                 if waits is not None:
                     return [seq for seq in seqs if seq < waits.seq]
         return [seq for seq in seqs if seq <= stop]
 
-    def _judge_some(self, said: Sequence[Turn], vectors: _Vector, crowds: Sequence[Sequence[float]]) -> Turn | None:
+    def _judge_some(
+        self,
+        said: Sequence[Turn],
+        vectors: _Vector,
+        crowds: Sequence[Sequence[float]],
+        step_aside: Callable[[], None],
+    ) -> Turn | None:
         """Judge turns whose words are read together; the first that waits for a model, if one does."""
         read = self._reader.read([(turn, self._earlier.before(turn)) for turn in said if self._readable(turn)])
         for one in read.values():
@@ -95,6 +107,7 @@ class Judge:
         self._ledger.look_ahead(np.concatenate([vectors, *(one.vectors for one in read.values())]))
         rows = dict(zip(read, accumulate((len(one.kept) for one in read.values()), initial=len(said)), strict=False))
         for row, (turn, crowd) in enumerate(zip(said, crowds, strict=True)):
+            step_aside()
             if not self._judge_turn(turn, vectors[row], crowd, row, read.get(turn.seq), rows.get(turn.seq, 0)):
                 return turn
         return None

@@ -39,11 +39,11 @@ class LaterAdmission:
         done = view.cursor(ADMIT_STAGE)
         return view.end() - done if view.documents(Space.TURN, done, 1) else 0
 
-    def admit_batch(self) -> int:
+    def admit_batch(self, step_aside: Callable[[], None]) -> int:
         with self._gate:
             if self._opened is None:
                 opened = self._open()
                 if self._wake is not None:
                     opened.on_answer(self._wake)
                 self._opened = opened
-        return self._opened.admit_batch()
+        return self._opened.admit_batch(step_aside)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.admit.topics import index_keys
+from holdfast.derive.products import product, products
 from holdfast.model import Record
 from holdfast.store.protocol import Standing
 
@@ -40,7 +41,13 @@ class Ledger:
         self._ahead: NDArray[np.float32] = np.zeros((0, 0), np.float32)
         self._products: NDArray[np.float32] = np.zeros((0, 0), np.float32)
         self._lexicon: _Lexicon | None = None  # places by key; made when it is first asked
+        self.take(standing)
+
+    def take(self, standing: Sequence[Standing]) -> None:
+        """Those that are not in it."""
         for one in standing:
+            if one.record.id in self:
+                continue
             self.add(one.record, one.born, np.frombuffer(one.vector, "<f4"))
             if one.retired is not None:
                 self.end(one.record.id, one.retired, one.record.superseded_by)
@@ -77,7 +84,7 @@ class Ledger:
         if vector is not None:
             self._vectors[at] = vector
             if at < self._products.shape[1]:
-                self._products[:, at] = self._ahead @ vector
+                self._products[:, at] = product(self._ahead, vector)
 
     def end(self, record_id: str, seq: int, heir: str | None = None) -> None:
         """It is live no longer from this line on; the heir is the record that replaced it, if one did."""
@@ -91,7 +98,7 @@ class Ledger:
         if not self._heirs or not vector.any():
             return []
         gone = np.fromiter(self._heirs, np.int64)
-        near = gone[(self._vectors[gone] @ vector >= least) & (self._ends[gone] <= seq)]
+        near = gone[(product(self._vectors[gone], vector) >= least) & (self._ends[gone] <= seq)]
         heirs = ((int(at), self._heirs[int(at)]) for at in near)
         return [self.records[at] for at, heir in heirs if heir in self and self.get(heir).at >= moment]
 
@@ -100,7 +107,7 @@ class Ledger:
         self._ahead = vectors
         self._products = np.zeros((len(vectors), 0), np.float32)
         if self.records:
-            self._products = vectors @ self._vectors[: len(self.records)].T
+            self._products = products(vectors, self._vectors[: len(self.records)])
 
     def nearest(
         self, vector: NDArray[np.float32], seq: int, count: int, own: bool, row: int | None = None
@@ -122,7 +129,7 @@ class Ledger:
 
     def _cosines(self, vector: NDArray[np.float32], row: int | None) -> NDArray[np.float32]:
         known = 0 if row is None else self._products.shape[1]
-        late = self._vectors[known : len(self.records)] @ vector  # all of them: picking rows would copy them
+        late = product(self._vectors[known : len(self.records)], vector)  # all of them: picking rows would copy them
         return late if row is None else np.concatenate([self._products[row], late])
 
     def akin(self, text: str, vector: NDArray[np.float32], seq: int, count: int) -> list[tuple[Record, float]]:

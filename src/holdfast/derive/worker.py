@@ -13,6 +13,8 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from holdfast.derive.courtesy import Courtesy
+from holdfast.derive.gathering import Gathering
 from holdfast.errors import Closed, FlushTimeout, HoldfastError, ModelError, ModelUnavailable
 from holdfast.models.embedder import Embedder
 from holdfast.recall.pool import words_stage
@@ -32,7 +34,6 @@ Progress = Callable[[int, int], None]
 _log = logging.getLogger("holdfast.derive")
 _WAIT_FOR_OTHERS_S = 0.01
 _LOOK_S = 0.05  # how often a flush looks again when nobody tells it of progress (another process may be at work)
-_GATHER_S = 0.05
 _WORDED = (Space.TURN, Space.RECORD, Space.PASSAGE)
 _EMBEDDED = (Space.TURN, Space.RECORD)  # then turns are read further (derive/readings.py)
 _RETRY_S = 1.0  # after a failing model; its breaker decides whether it is asked at all
@@ -54,8 +55,8 @@ class Worker:
         self._admission = admission
         self._wake = threading.Event()
         self._stop = threading.Event()
-        self._hurry = threading.Event()
-        """Somebody waits for the work."""
+        self._gathering = Gathering(settings.gather_s, settings.gather_most_s)
+        self._courtesy = Courtesy()
         self._moved = threading.Condition()
         self._thread: threading.Thread | None = None
         self._gate = threading.Lock()
@@ -86,7 +87,7 @@ class Worker:
         self._stop.set()
         if self._admission is not None:
             self._admission.close()
-        self._hurry.set()
+        self._gathering.stop()
         self._wake.set()
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join()
@@ -99,10 +100,11 @@ class Worker:
             if self._stop.is_set():
                 return
             try:
-                self._gather()
+                self._gathering.gather()
                 while not self._stop.is_set() and (done := self._step()):
                     if done < self._settings.batch:
-                        self._gather()
+                        self._gathering.gather()
+                self._gathering.rest()
                 self._trouble, pause = None, None
             except Closed:
                 return
@@ -126,10 +128,6 @@ class Worker:
 
     # --- the work itself
 
-    def _gather(self) -> None:
-        """Let turns that follow at once share a batch: each batch is a commit that the next ingest would wait for."""
-        self._hurry.wait(_GATHER_S)
-
     def _step(self) -> int:
         """One batch of each view; how much was done."""
         # The rooms that read turns take a while to load: who only asks does not wait for them.
@@ -141,18 +139,30 @@ class Worker:
         with self._store.claim(self._namespace) as mine:
             if not mine:
                 return self._wait_for_other()
+            if not self.behind():
+                return 0  # one look is quicker than that of each stage
+            self._courtesy.begin()
             done = cut_turns(self._store, self._namespace, self._settings)
             for space in _WORDED:
+                self._step_aside()
                 done += index_words(self._store, self._namespace, space, self._settings)
             if self._embedder is not None:
                 for space in _EMBEDDED:
+                    self._step_aside()
                     done += embed_documents(self._store, self._namespace, space, self._embedder, self._settings)
+                self._step_aside()
                 done += read_turns(self._store, self._namespace, self._embedder, self._settings)
             if self._admission is not None:
-                done += self._admission.admit_batch()
+                self._step_aside()
+                done += self._admission.admit_batch(self._step_aside)
         with self._moved:
             self._moved.notify_all()
         return done
+
+    def _step_aside(self) -> None:
+        """Between two pieces of work: who waits for an answer comes first, unless somebody waits for the work."""
+        if not self._gathering.is_hurried:
+            self._courtesy.step_aside()
 
     def _wait_for_other(self) -> int:
         """Another worker is at it: look again soon, while there is anything left to do."""
@@ -169,9 +179,10 @@ class Worker:
             if view.documents(Space.TURN, done, 1):  # the log may end in acts, which have nothing to derive from
                 left = view.end() - done
             for space in _WORDED:
-                done = view.cursor(words_stage(space))
-                if len(view.documents(space, done, self._settings.tail)) >= self._settings.tail:
-                    left = max(left, view.end(space) - done)
+                most = view.end(space) - (done := view.cursor(words_stage(space)))
+                tail = self._settings.tail
+                if most >= tail and len(view.documents(space, done, tail)) >= tail:  # numbers may be of acts, or gone
+                    left = max(left, most)
             if self._embedder is not None:
                 for space in (*_EMBEDDED, Space.TOLD):
                     done = view.cursor(vectors_stage(space, self._embedder.profile.fingerprint))
@@ -189,8 +200,7 @@ class Worker:
         deadline = None if timeout is None else time.monotonic() + timeout
         failures = self._failures
         total = left = self.behind()
-        self._hurry.set()
-        try:
+        with self._gathering.hurried():
             while left:
                 if progress is not None:
                     progress(total - left, total)
@@ -209,8 +219,6 @@ class Worker:
                     )
                 left = self.behind()
                 total = max(total, left)
-        finally:
-            self._hurry.clear()
         self._trouble = None  # nothing is left to do, so nothing keeps it from being done
         if progress is not None and total:
             progress(total, total)

@@ -81,13 +81,20 @@ class SizeFigures:
 
 
 @dataclass(frozen=True)
+class PlainFactsFigures:
+    single_hop: HopFigures
+    multi_hop: HopFigures
+
+
+@dataclass(frozen=True)
 class FactsFigures:
-    """What `bench facts` writes: all sizes together, and each (with the hops that were asked)."""
+    """What `bench facts` writes: all sizes together, and each (with the hops that were asked); BM25 and vectors too."""
 
     set: str
     n: int
     single_hop: HopFigures
     multi_hop: HopFigures
+    baselines: Mapping[str, PlainFactsFigures]
     sizes: Mapping[str, SizeFigures]
     seconds: float
     embedder: str
@@ -148,6 +155,8 @@ _USER: dict[str, object] = {
     "unrelated_lost": 0.01,
 }
 _HOP: dict[str, object] = {"n": 10, "newest_first": 0.9, "newest@5": 1.0, "stale_first": 0.0}
+_HOPS: dict[str, object] = {"single_hop": _HOP, "multi_hop": _HOP}
+_PLAIN: dict[str, object] = {"bm25": _HOPS, "vector": _HOPS}
 _PAIRS: dict[str, object] = {
     "merged_right": 0.5,
     "merged_wrong": 0.0,
@@ -171,11 +180,9 @@ def admission_examples() -> dict[str, object]:
         "bench-facts": {
             "set": "facts",
             "n": 20,
-            "single_hop": _HOP,
-            "multi_hop": _HOP,
-            "sizes": {
-                "6k": {"facts": 30, "records_live": 20, "records_superseded": 10, "single_hop": _HOP, "multi_hop": _HOP}
-            },
+            **_HOPS,
+            "baselines": _PLAIN,
+            "sizes": {"6k": {"facts": 30, "records_live": 20, "records_superseded": 10, **_HOPS, "baselines": _PLAIN}},
             **_RUN,
         },
         "bench-compact": {

@@ -33,6 +33,15 @@ class BlockCache:
         self.keep(key, version, value, size)
         return value
 
+    def last(self, key: Hashable) -> object | None:
+        """The value of this key at whatever version it has; who asks knows what of it still holds."""
+        with self._gate:
+            entry = self._entries.get(key)
+            if entry is None:
+                return None
+            self._entries.move_to_end(key)
+            return entry[1]
+
     def clear(self) -> None:
         """After an erase: nothing of it may stay, not even in memory."""
         with self._gate:

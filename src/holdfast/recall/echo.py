@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.recall.semantic import Meant, vectors_at
+from holdfast.recall.semantic import Gathered, Meant
 from holdfast.recall.shelf import Shelves
 from holdfast.settings import RecallSettings
 
@@ -22,16 +22,20 @@ _AGAIN = 4  # documents that one turn may be: itself and its records, hardly eve
 _DIGITS = 5  # the last bits depend on the order of a sum, and must not decide between two that say the same
 
 
-def echo(shelves: Shelves, meaning: Meant, first: Positions, near: Positions, settings: RecallSettings) -> Scores:
-    """What each of `near` is given for its likeness to the hits at `first`, which come best first."""
+def echo(
+    shelves: Shelves, meaning: Meant, vectors: Gathered, first: Positions, near: Positions, settings: RecallSettings
+) -> Scores:
+    """What each of `near` is given for its likeness to the hits at `first`, which come best first.
+
+    `vectors` holds those of both.
+    """
     heard = meaning.heard
     first = _apart(shelves, first[heard.mask[first]][: _AGAIN * settings.echo_hits])[: settings.echo_hits]
     nothing = np.zeros(len(near), np.float32)
     if len(first) < settings.echo_hits or heard.turns < settings.echo_from:
         return nothing
-    vectors = vectors_at(shelves, meaning.segments, np.concatenate([first, near]))
-    like = vectors[: len(first)].mean(axis=0)
-    usual, ours = _likeness(heard.sample, like), _likeness(vectors[len(first) :], like)
+    like = vectors.vectors[vectors.rows(first)].mean(axis=0)
+    usual, ours = _likeness(heard.sample, like), _likeness(vectors.vectors, like)[vectors.rows(near)]
     spread = float(usual.std())
     if spread < 10.0**-_DIGITS:
         return nothing

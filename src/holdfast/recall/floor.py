@@ -8,14 +8,16 @@ numbers were fitted to labelled questions (training/floor.py).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.models.embedder import Thresholds
+from holdfast.recall.cosines import Cosines
 from holdfast.recall.legs import Answer, Legs
 from holdfast.recall.rank import said_in, spread_of
+from holdfast.recall.semantic import Gathered
 from holdfast.recall.when import Window
 from holdfast.settings import RecallSettings
 from holdfast.words import terms
@@ -29,11 +31,15 @@ def above_floor(
     legs: Legs,
     answer: Answer,
     best: NDArray[np.int64],
-    cosines: Mapping[int, float],
+    cosines: Cosines,
+    vectors: Gathered | None,
     windows: Sequence[Window] = (),
     fused: Scores | None = None,
 ) -> NDArray[np.bool_]:
-    """Which candidates hold enough of the question; beside one that does, what stands out in `fused` comes too."""
+    """Which candidates hold enough of the question; beside one that does, what stands out in `fused` comes too.
+
+    `vectors` holds those of the candidates.
+    """
     shares = answer.words.shares(best)
     if windows:
         shares = shares + _said_then(answer, windows, legs.shelves.columns.at[best])
@@ -41,10 +47,17 @@ def above_floor(
     if legs.embedder is None or answer.meaning is None:
         own = worded
     else:
-        near = np.array([cosines.get(int(at), 0.0) for at in best], np.float32)
-        held = evidence(shares, near, legs.embedder.profile.thresholds, legs.settings)
-        floor = floor_among(answer.meaning.heard.count, legs.settings)
-        own = np.where(answer.meaning.heard.mask[best], held >= np.float32(floor), worded)
+        floor = np.float32(floor_among(answer.meaning.heard.count, legs.settings))
+        near, most = cosines.bounds(best, vectors)
+        thresholds = legs.embedder.profile.thresholds
+        doubtful = np.flatnonzero(
+            (evidence(shares, near, thresholds, legs.settings) < floor)
+            & (evidence(shares, most, thresholds, legs.settings) >= floor)
+        )
+        exactly = cosines.exactly(best[doubtful].tolist())
+        near[doubtful] = [exactly.get(at, 0.0) for at in best[doubtful].tolist()]
+        held = evidence(shares, near, thresholds, legs.settings)
+        own = np.where(answer.meaning.heard.mask[best], held >= floor, worded)
     if fused is not None and own.any():  # then what stands out by its context may come too; without one it is chance
         mean, spread = spread_of(fused, legs.shelves.columns.absent)
         own |= fused[best] >= mean + max(spread, 1e-6) * legs.settings.outstanding

@@ -34,7 +34,7 @@ class Holders:
 
     def _found(self, term: str, blocks: Sequence[tuple[int, bytes]]) -> Found:
         nums, counts = read_postings(blocks) if blocks else (np.empty(0, np.int64), np.empty(0, np.float32))
-        late = [(one.num, count) for one in self._pool.waiting if (count := one.count(term))]
+        late = [(one.num, count) for one in self._pool.waiting if (count := one.held.get(term))]
         if late:
             nums = np.concatenate([nums, np.array([num for num, _ in late], np.int64)])
             counts = np.concatenate([counts, np.array([count for _, count in late], np.float32)])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from holdfast.models.embedder import Embedder
 from holdfast.recall.cache import BlockCache
+from holdfast.recall.cosines import Cosines
 from holdfast.recall.lexical import Worded, score_words
 from holdfast.recall.question import Question, Speaker, read
 from holdfast.recall.rank import answering
-from holdfast.recall.semantic import Meant, exact, scan_shelves
+from holdfast.recall.semantic import Gathered, Meant, gather, scan_shelves
 from holdfast.recall.shelf import Shelves
 from holdfast.settings import RecallSettings
-from holdfast.store.protocol import Space
 
 __all__ = ["Answer", "Legs"]
 
@@ -55,15 +55,11 @@ class Legs:
             stage("meaning", meaning.heard.count, "")
         return Answer(question, words, meaning, answering(self.shelves, words, meaning, self.replies, self.settings))
 
-    def cosines(self, question: Question, positions: Sequence[int]) -> dict[int, float]:
-        """The cosines of these documents with the question, in full precision; none where the leg is silent."""
-        if self.embedder is None or question.vector is None:
-            return {}
-        found: dict[int, float] = {}
-        for shelf, start, nums in zip(
-            self.shelves.parts, self.shelves.starts, self.shelves.numbers(positions), strict=True
-        ):
-            space = Space.RECORD if shelf.space is Space.RECORD else Space.TOLD
-            cosines = exact(shelf.view, space, self.embedder.profile.fingerprint, question.vector, nums)
-            found.update({start + num: cosine for num, cosine in cosines.items()})
-        return found
+    def cosines(self, answer: Answer) -> Cosines:
+        """The cosines of documents with the question of this answer."""
+        fingerprint = None if self.embedder is None else self.embedder.profile.fingerprint
+        return Cosines(self.shelves, answer.question.vector, fingerprint)
+
+    def vectors(self, answer: Answer, positions: NDArray[np.int64]) -> Gathered | None:
+        """The vectors of these documents, as the codes tell them; None where the leg is silent."""
+        return None if answer.meaning is None else gather(self.shelves, answer.meaning.segments, positions)

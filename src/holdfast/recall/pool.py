@@ -5,8 +5,7 @@ Columns are laid out by document number, so that words, vectors and filters meet
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
@@ -34,14 +33,12 @@ class Waiting:
     """A document that is not in the word index yet, with its terms."""
 
     num: int
-    counts: Counter[str]
+    held: Mapping[str, int]
+    """How often it holds each of its terms, as the index will count it."""
+    length: int
+    """In terms."""
     marks: Mark
     prior: int
-    speaker: tuple[str, ...] = ()
-
-    def count(self, term: str) -> int:
-        # The index keeps counts up to 255; read the same way here, so that indexing changes no score.
-        return min(self.counts[term], 255) or int(term in self.speaker)
 
 
 @dataclass(frozen=True)
@@ -61,14 +58,25 @@ class Earlier:
     places: NDArray[np.int64]
     """Documents of which that is not so …"""
     sources: NDArray[np.int64]
-    """… and what comes before them instead; the size of the pool where there is nothing."""
+    """… and what comes before them instead; -1 where there is nothing."""
 
     def take(self, scores: NDArray[np.float32]) -> NDArray[np.float32]:
         """The score of the one before each; 0 where there is none."""
         taken = np.zeros_like(scores)
         taken[self.back :] = scores[: -self.back]
-        taken[self.places] = np.append(scores, np.float32(0))[self.sources]
+        taken[self.places] = np.append(scores, np.float32(0))[self.sources]  # the last, where there is nothing
         return taken
+
+    def extended(self, nums: NDArray[np.int64], sources: NDArray[np.int64]) -> Earlier:
+        """With what comes before each of these documents, which follow all others."""
+        odd = sources != nums - self.back
+        return Earlier(
+            self.back, np.concatenate([self.places, nums[odd]]), np.concatenate([self.sources, sources[odd]])
+        )
+
+
+def _nobody() -> NDArray[np.int64]:
+    return np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +105,10 @@ class Pool:
     waiting: Sequence[Waiting] = ()
     last: Mapping[int, int] = field(default_factory=dict)
     """By session its last document."""
+    line: Sequence[Earlier] = ()
+    """Of each turn the one before it in its session, and the one before that; of turns alone."""
+    asked: NDArray[np.int64] = field(default_factory=_nobody)
+    """Documents that stand right behind a question."""
     narrowed: bool = False
     """Some documents of the index are left out: its postings name more than exist here."""
 
@@ -109,13 +121,6 @@ class Pool:
         return sum(getattr(self, column).nbytes for column in _COLUMNS)
 
     @cached_property
-    def line(self) -> list[Earlier]:
-        """Of each document the one before it in its session, and the one before that."""
-        first = np.where(self.before == np.arange(self.size), self.size, self.before)
-        second = np.append(first, self.size)[first]
-        return [_earlier(1, first), _earlier(2, second)]
-
-    @cached_property
     def cuts(self) -> Cuts:
         """Of a pool of passages: which belong together."""
         there = np.flatnonzero(self.exists)
@@ -124,31 +129,82 @@ class Pool:
         return Cuts(there, starts, owners[starts])
 
 
-def _earlier(back: int, before: NDArray[np.int64]) -> Earlier:
-    places = np.flatnonzero(before != np.arange(len(before)) - back)
-    return Earlier(back, places, before[places])
-
-
 _COLUMNS = ("exists", "length", "session", "index", "sort", "marks", "prior", "at", "before")
 
 
+@dataclass(frozen=True)
+class _Known:
+    """A pool as it was read last, with what waited then."""
+
+    indexed: Pool
+    pool: Pool
+    documents: list[Document] = field(default_factory=list)
+
+    @property
+    def nbytes(self) -> int:
+        return self.indexed.nbytes + self.pool.nbytes + 2 * sum(len(document.text) for document in self.documents)
+
+
 def read_pool(view: Snapshot, namespace: str, space: Space, cache: BlockCache, max_chars: int) -> Pool:
-    refs = view.document_blocks(space)
-    indexed = cache.get((namespace, space, "documents"), tuple(refs), partial(_assemble, view, space, refs))
-    documents = view.documents(space, view.cursor(words_stage(space)), _ALL)
-    if not documents:
-        return indexed
+    """The pool as it stands; while nothing comes it is the same one, and what comes is put behind what is known."""
+    refs = tuple(view.document_blocks(space))
+    done = view.cursor(words_stage(space))
+    key, state = (namespace, space, "documents"), (refs, done)
+    known = cache.get(key, state, partial(_assemble, view, space, refs))
+    fresh = _fresh(view, space, known, bool(refs), done)
+    if fresh is None:  # what waits is other than what is known
+        return _reread(view, space, known, done, key, state, cache, max_chars)
+    if not fresh:
+        return known.pool
+    grown = _Known(
+        known.indexed,
+        _extend(known.pool, fresh, [_wait(document, max_chars) for document in fresh]),
+        [*known.documents, *fresh],
+    )
+    cache.keep(key, state, grown, grown.nbytes)
+    return grown.pool
 
-    def extend() -> tuple[Pool, int]:
-        waiting = [
-            cache.get((namespace, space, "waiting", document.num), document, partial(_wait, document, max_chars))
-            for document in documents
-        ]
-        pool = _extend(indexed, documents, waiting)
-        return pool, pool.nbytes + 2 * sum(len(document.text) for document in documents)
 
-    # Between two turns nothing changes, and most questions are asked then.
-    return cache.get((namespace, space, "all documents"), (tuple(refs), documents), extend)
+def _reread(
+    view: Snapshot,
+    space: Space,
+    known: _Known,
+    done: int,
+    key: Hashable,
+    state: Hashable,
+    cache: BlockCache,
+    max_chars: int,
+) -> Pool:
+    """The pool with what waits in this snapshot. It may be older than what is known, which then stays known."""
+    documents = view.documents(space, done, _ALL)
+    before = {document.num: (document, one) for document, one in zip(known.documents, known.pool.waiting, strict=True)}
+    waiting = []
+    for document in documents:
+        same, one = before.get(document.num, (None, None))
+        waiting.append(one if one is not None and same == document else _wait(document, max_chars))
+    pool = _extend(known.indexed, documents, waiting) if documents else known.indexed
+    if documents != known.documents[: len(documents)]:
+        read = _Known(known.indexed, pool, documents)
+        cache.keep(key, state, read, read.nbytes)
+    return pool
+
+
+def _fresh(view: Snapshot, space: Space, known: _Known, indexed: bool, done: int) -> Sequence[Document] | None:
+    """What came after what is known; None if what is known is not there as it was.
+
+    Turns and passages stay as they are for as long as the index does (an erase drops it, and versions of blocks never
+    come again), so only the last is looked at again: a snapshot that is older than what is known does not hold it.
+    Records change where they wait.
+    """
+    count = len(known.documents)
+    if not count:
+        return view.documents(space, done, _ALL)
+    if indexed and space is not Space.RECORD:
+        last = known.documents[-1]
+        read = view.documents(space, last.num - 1, _ALL)
+        return read[1:] if read and read[0] == last else None
+    read = view.documents(space, done, _ALL)
+    return read[count:] if read[:count] == known.documents else None
 
 
 def narrowed(pool: Pool, sort: int) -> Pool:
@@ -162,14 +218,16 @@ def narrowed(pool: Pool, sort: int) -> Pool:
     )
 
 
-def _wait(document: Document, max_chars: int) -> tuple[Waiting, int]:
-    """A waiting document as it will be indexed, and roughly what keeping it costs."""
+def _wait(document: Document, max_chars: int) -> Waiting:
+    """A waiting document as it will be indexed."""
     counts = term_counts(document.text[:max_chars])
-    speaker = tuple(speaker_terms(document.speaker)) if document.speaker else ()
-    return Waiting(document.num, counts, marks_of(document.text), prior_of(document), speaker), 200 + 120 * len(counts)
+    held = {term: min(count, 255) for term, count in counts.items()}  # so that indexing changes no score
+    for term in speaker_terms(document.speaker) if document.speaker else ():
+        held.setdefault(term, 1)
+    return Waiting(document.num, held, counts.total(), marks_of(document.text), prior_of(document))
 
 
-def _assemble(view: Snapshot, space: Space, refs: Sequence[BlockRef]) -> tuple[Pool, int]:
+def _assemble(view: Snapshot, space: Space, refs: Sequence[BlockRef]) -> tuple[_Known, int]:
     """The indexed documents, from their blocks."""
     blocks = [read_documents(view.document_block(space, ref.block)) for ref in refs]
     nums = [ref.block * BLOCK + block["offset"].astype(np.int64) for ref, block in zip(refs, blocks, strict=True)]
@@ -178,7 +236,8 @@ def _assemble(view: Snapshot, space: Space, refs: Sequence[BlockRef]) -> tuple[P
         pool.exists[places] = True
         for column in ("length", "session", "index", "sort", "marks", "prior", "at"):
             getattr(pool, column)[places] = block[column]
-    return _counted(_in_line(pool)), pool.nbytes
+    indexed = _counted(_in_line(pool))
+    return _Known(indexed, indexed), pool.nbytes
 
 
 def _in_line(pool: Pool) -> Pool:
@@ -189,29 +248,53 @@ def _in_line(pool: Pool) -> Pool:
     follows = np.flatnonzero(sessions[1:] == sessions[:-1])
     pool.before[order[follows + 1]] = order[follows]
     ends = np.flatnonzero(np.append(sessions[1:] != sessions[:-1], True)) if len(order) else order
-    return replace(pool, last={int(sessions[end]): int(order[end]) for end in ends})
+    return _with_neighbours(replace(pool, last={int(sessions[end]): int(order[end]) for end in ends}), 0)
 
 
-def _extend(indexed: Pool, documents: Sequence[Document], waiting: Sequence[Waiting]) -> Pool:
-    pool = _empty(indexed.space, documents[-1].num + 1)
+def _with_neighbours(pool: Pool, known: int) -> Pool:
+    """The pool with `line` and `asked` of the documents from `known` on; those before it are there already."""
+    nums = np.arange(known, pool.size)
+    before = pool.before[known:]
+    questions = (pool.marks[before] & np.uint8(Mark.QUESTION)) > 0
+    asked = np.concatenate([pool.asked, nums[questions & (before != nums)]])
+    if pool.space is not Space.TURN:
+        return replace(pool, asked=asked)
+    first = np.where(before == nums, -1, before)
+    second = np.where((first < 0) | (pool.before[first] == first), -1, pool.before[first])
+    line = pool.line or [Earlier(back, _nobody(), _nobody()) for back in (1, 2)]
+    return replace(
+        pool, asked=asked, line=[one.extended(nums, back) for one, back in zip(line, (first, second), strict=True)]
+    )
+
+
+def _extend(pool: Pool, documents: Sequence[Document], waiting: Sequence[Waiting]) -> Pool:
+    """The pool with these documents behind all others."""
+    grown = _empty(pool.space, documents[-1].num + 1)
     for column in _COLUMNS:
-        getattr(pool, column)[: indexed.size] = getattr(indexed, column)
-    last: dict[int, int] = {}
-    for document, one in zip(documents, waiting, strict=True):
-        at = document.num
-        pool.exists[at] = True
-        pool.length[at] = one.counts.total()
-        pool.session[at] = document.session
-        pool.index[at] = document.index
-        pool.sort[at] = document.sort
-        pool.marks[at] = one.marks
-        pool.prior[at] = one.prior
-        pool.at[at] = document.at
-        former = last.get(document.session, indexed.last.get(document.session))
-        if former is not None:
-            pool.before[at] = former
-        last[document.session] = at
-    return _counted(pool, waiting)
+        getattr(grown, column)[: pool.size] = getattr(pool, column)
+    nums = [document.num for document in documents]
+    grown.exists[nums] = True
+    grown.length[nums] = [one.length for one in waiting]
+    grown.session[nums] = [document.session for document in documents]
+    grown.index[nums] = [document.index for document in documents]
+    grown.sort[nums] = [document.sort for document in documents]
+    grown.marks[nums] = [int(one.marks) for one in waiting]
+    grown.prior[nums] = [one.prior for one in waiting]
+    grown.at[nums] = [document.at for document in documents]
+    last = dict(pool.last)
+    for document in documents:
+        grown.before[document.num] = last.get(document.session, document.num)
+        last[document.session] = document.num
+    grown = replace(
+        grown,
+        count=pool.count + len(documents),
+        total_length=pool.total_length + float(sum(one.length for one in waiting)),
+        waiting=[*pool.waiting, *waiting],
+        last=last,
+        line=pool.line,
+        asked=pool.asked,
+    )
+    return _with_neighbours(grown, pool.size)
 
 
 def _empty(space: Space, size: int) -> Pool:

@@ -7,7 +7,8 @@ lost to plain BM25 with small vectors when it was tried.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,36 +17,45 @@ from holdfast.moments import to_micros
 from holdfast.recall.lexical import Worded
 from holdfast.recall.marks import Mark
 from holdfast.recall.semantic import Meant
-from holdfast.recall.shelf import Sessions, Shelves
+from holdfast.recall.shelf import Columns, Sessions, Shelves
 from holdfast.recall.when import Window
 from holdfast.settings import RecallSettings
 from holdfast.store.protocol import Space
 
-__all__ = ["answering", "preference", "said_in", "spread_of", "standard", "wishes", "with_context"]
+__all__ = ["answering", "preference", "said_in", "spread_of", "wishes", "with_context"]
 
 Scores = NDArray[np.float32]
 Positions = NDArray[np.int64]
 
 _SAMPLED = 16_384  # documents; the spread of so many is within a hundredth of that of all
+_PIECE = 16_384  # documents: 64 KB a column, of which a processor's cache holds a dozen
 _NO_SPREAD = 1e-6  # scores that hardly differ say nothing about which document is meant
 _FULL_PREFERENCE = 10  # the root of the number of documents from which a preference counts in full
 _HANDFUL = 8  # turns whose spread says something
 _DAY = 86_400_000_000  # microseconds
 
 
-def standard(scores: Scores, silent: Positions, among: int | None = None, weight: float = 1.0) -> Scores:
-    """How many standard deviations above the mean of what was heard, times a weight; 0 at `silent`, where nothing was.
+@dataclass(frozen=True)
+class _Scale:
+    """How many standard deviations above the mean of what was heard, times a weight."""
+
+    mean: np.float32
+    factor: np.float32
+
+    def of(self, scores: Scores) -> Scores:
+        scaled = scores - self.mean
+        scaled *= self.factor
+        return scaled
+
+
+def _scale(scores: Scores, silent: Positions, among: int | None = None, weight: float = 1.0) -> _Scale:
+    """The scale of these scores, of which nothing is to be heard at `silent`.
 
     `among`: the mean and the spread are those of the first so many, the turns: records are all statements, and would
     raise the bar for every turn.
     """
     mean, spread = spread_of(scores, silent, among)
-    if spread < _NO_SPREAD:
-        return np.zeros_like(scores)
-    kept = scores - np.float32(mean)
-    kept *= np.float32(weight / spread)
-    kept[silent] = 0
-    return kept
+    return _Scale(np.float32(mean), np.float32(0 if spread < _NO_SPREAD else weight / spread))
 
 
 def spread_of(scores: Scores, silent: Positions, among: int | None = None) -> tuple[float, float]:
@@ -55,10 +65,24 @@ def spread_of(scores: Scores, silent: Positions, among: int | None = None) -> tu
     BLAS: it would share these few microseconds out among threads, and wait for them on a busy machine.
     """
     size = len(scores) if among is None else among
-    step = max(1, size // _SAMPLED)  # of very many an even sample says it as well, and always the same one
-    base = scores[:size:step].astype(np.float64)
+    step = _step(size)
+    return _spread(scores[:size:step], _sampled(silent, size, step))
+
+
+def _step(size: int) -> int:
+    """Of very many an even sample tells the spread as well, and always the same one."""
+    return max(1, size // _SAMPLED)
+
+
+def _sampled(silent: Positions, size: int, step: int) -> Positions:
+    """Which of the sample are silent."""
     unheard = silent[: np.searchsorted(silent, size)]
-    unheard = unheard[unheard % step == 0] // step
+    places: Positions = unheard[unheard % step == 0] // step
+    return places
+
+
+def _spread(sample: Scores, unheard: Positions) -> tuple[float, float]:
+    base = sample.astype(np.float64)
     base[unheard] = 0
     count = max(len(base) - len(unheard), 1)
     mean = float(base.sum()) / count
@@ -75,28 +99,62 @@ def answering(
     """
     columns = shelves.columns
     among = _turns(shelves)
-    worded = standard(words.scores, columns.absent, among)
+    worded = _scale(words.scores, columns.absent, among)
     if meaning is None:
-        return worded
-    silent = meaning.heard.silent
-    told = standard(meaning.told, silent, among)
-    score = worded * np.float32(settings.words)
-    few = 1.0 - _crowd(shelves)
-    if few > 0.0:
-        score += words.scores * np.float32(2.0 * few / max(words.ceiling, _NO_SPREAD))
-    score += told * np.float32(settings.told)
-    if not replies:  # only the user's statements have a prior
-        score += standard(told * columns.prior, silent, among, settings.worth)
-    window = standard(meaning.window, silent, among, settings.window)
+        score = worded.of(words.scores)
+        score[columns.absent] = 0
+        return score
+    silent, told = meaning.heard.silent, _scale(meaning.told, meaning.heard.silent, among)
+    window = _scale(meaning.window, silent, among, settings.window)
+    worth = None if replies else _worth(meaning, told, columns, among, settings)  # only user's statements have a prior
+    few = np.float32(2.0 * (1.0 - _crowd(shelves)) / max(words.ceiling, _NO_SPREAD))
+
+    def by_words(scores: Scores) -> Scores:
+        by = worded.of(scores) * np.float32(settings.words)
+        if few > 0.0:
+            by += scores * few
+        return by
+
+    score = np.empty(columns.size, np.float32)
+    # Piece by piece: the twelve steps of one take place in the processor's cache, which the columns do not fit in.
+    for piece in _pieces(shelves.parts[0].pool.size, columns.size):
+        part = by_words(words.scores[piece])
+        near = told.of(meaning.told[piece])
+        part += near * np.float32(settings.told)
+        if worth is not None:
+            part += worth.of(near * columns.prior[piece])
+        if piece.start < shelves.parts[0].pool.size:
+            part += window.of(meaning.window[piece])
+        score[piece] = part
+    score[silent] = by_words(words.scores[silent])
+    score[columns.absent] = 0
     records, turns = columns.told_by  # a record stands in the window of its turn; one of no turn stands alone
-    window[records] = window[turns]
-    window[columns.alone] = told[columns.alone] * np.float32(settings.window)
-    score += window
+    score[records] += window.of(meaning.window[turns]) * meaning.heard.mask[turns]
+    alone = columns.alone
+    score[alone] += told.of(meaning.told[alone]) * np.float32(settings.window) * meaning.heard.mask[alone]
     # Where meaning is silent (another script, or not embedded yet) the words that are shared speak for it as well: else
     # an exact word would rank behind whatever lies nearest by accident (RECALL-9).
     shared = silent[words.scores[silent] > 0]
-    score[shared] += worded[shared] * np.float32(settings.told + settings.window)
+    score[shared] += worded.of(words.scores[shared]) * np.float32(settings.told + settings.window)
     return score
+
+
+def _worth(meaning: Meant, told: _Scale, columns: Columns, among: int | None, settings: RecallSettings) -> _Scale:
+    """The scale of what is told times the chance that it is worth keeping; a sample tells it, so no more is made."""
+    size = len(meaning.told) if among is None else among
+    step = _step(size)
+    unheard = _sampled(meaning.heard.silent, size, step)
+    sample = told.of(meaning.told[:size:step])
+    sample[unheard] = 0
+    mean, spread = _spread(sample * columns.prior[:size:step], unheard)
+    return _Scale(np.float32(mean), np.float32(0 if spread < _NO_SPREAD else settings.worth / spread))
+
+
+def _pieces(first: int, size: int) -> Iterator[slice]:
+    """Pieces of the columns, none of which is of the first shelf and of another."""
+    for start, end in ((0, first), (first, size)):
+        for at in range(start, end, _PIECE):
+            yield slice(at, min(at + _PIECE, end))
 
 
 def _turns(shelves: Shelves) -> int | None:
@@ -181,8 +239,7 @@ def _best_of_session(sessions: Sessions, own: Scores, mean: np.float32) -> Score
     """Of each document the best score of its session, the mean at least."""
     if not len(own):
         return own.copy()
-    together = own if sessions.in_order else own[sessions.order]
-    best = np.maximum(np.maximum.reduceat(together, sessions.starts), mean)
-    if sessions.nowhere:
-        best[0] = mean
+    best = np.full(sessions.count, mean)
+    np.maximum.at(best, sessions.of_run, np.maximum.reduceat(own, sessions.starts))
+    best[0] = mean
     return np.take(best, sessions.place)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from holdfast.model import Hit, Hits, Kind, Receipt, Stage, Turn
 from holdfast.models.embedder import Embedder
 from holdfast.recall.cache import BlockCache
+from holdfast.recall.cosines import Cosines
 from holdfast.recall.current import current_first
 from holdfast.recall.echo import echo
 from holdfast.recall.filters import Query, barred
@@ -83,6 +84,7 @@ def search(
     if settings.recall.ranker == "seed":
         fused = seed_scores(shelves, answer.meaning, query.session is not None, now, settings.recall)
         best = _candidates(fused, out, count)
+        vectors = legs.vectors(answer, best)
     else:
         answering, note = _with_sides(legs, answer, asked)
         preferred = preference(shelves, replies, settings.recall)
@@ -96,18 +98,20 @@ def search(
         spoken = None if speaker is None else speaker.turns
         fused = with_context(shelves, own, spoken, settings.recall)
         best = _candidates(fused, out, count + settings.recall.echo_among)
-        if answer.meaning is not None:
+        vectors = legs.vectors(answer, best)
+        if answer.meaning is not None and vectors is not None:
             if spoken is not None:
                 own[spoken] += np.float32(settings.recall.speaker_preference)
             near = best[_top(fused[best], settings.recall.echo_among)]
             first = near[np.lexsort((-near, -own[near]))]  # by what they say, not by where they stand
-            fused[near] += echo(shelves, answer.meaning, first, near, settings.recall)
+            fused[near] += echo(shelves, answer.meaning, vectors, first, near, settings.recall)
         best = best[_top(fused[best], count)]  # none of the others was raised
     watch.stage("weighed", len(windows), note or "times that the question names")
-    cosines = legs.cosines(answer.question, best.tolist())
-    best = best[above_floor(legs, answer, best, cosines, windows, fused)]
-    watch.stage("floor", len(best), "candidates above the floor")
-    order = _in_order(best, fused, shelves.columns)
+    best = _in_order(best, fused, shelves.columns)
+    cosines = legs.cosines(answer)
+    cosines.expect(best[: _read_at_once(query)].tolist())
+    order = best[above_floor(legs, answer, best, cosines, vectors, windows, fused)].tolist()
+    watch.stage("floor", len(order), "candidates above the floor")
     found = Found(query.limit, read)
     # Who asks about a time wants what held then; else what holds now comes before what it replaced.
     compared = 1 if windows or query.as_of is not None else settings.recall.compared
@@ -169,7 +173,7 @@ def _windows(legs: Legs, asked: Asked, now: datetime) -> list[Window]:
             continue
         at = int(event.raw.argmax())
         best = np.array([at])
-        if above_floor(legs, event, best, legs.cosines(event.question, [at]))[0]:
+        if above_floor(legs, event, best, legs.cosines(event), legs.vectors(event, best))[0]:
             (noun,) = read_nouns(legs.shelves, [at]).values()
             windows.append(anchor.window(noun.at, now))
     return windows
@@ -216,10 +220,15 @@ def _top(scores: Scores, count: int) -> NDArray[np.int64]:
     return np.argpartition(scores, -count)[-count:]
 
 
-def _in_order(best: NDArray[np.int64], fused: Scores, columns: Columns) -> list[int]:
+def _in_order(best: NDArray[np.int64], fused: Scores, columns: Columns) -> NDArray[np.int64]:
     """Best first; of equals the one said later, then the later line of the log, then a record before its turn."""
-    order = best[np.lexsort((-best, -columns.line[best], -columns.at[best], -fused[best]))]
-    return [int(position) for position in order]
+    order: NDArray[np.int64] = best[np.lexsort((-best, -columns.line[best], -columns.at[best], -fused[best]))]
+    return order
+
+
+def _read_at_once(query: Query) -> int:
+    """More than are shown: a record and its turn are one hit."""
+    return query.limit + query.limit // 2 + 1
 
 
 @dataclass(frozen=True)
@@ -228,14 +237,14 @@ class _Tables:
     own: Scores
     preferred: np.float32
     words: Scores
-    cosines: dict[int, float]
+    cosines: Cosines
 
-    def at(self, position: int) -> dict[str, float]:
+    def at(self, position: int, cosine: float) -> dict[str, float]:
         return {
             "score": float(self.fused[position]),
             "raw": float(self.fused[position] - self.own[position] * self.preferred),
             "lexical": float(self.words[position]),
-            "semantic": self.cosines.get(position, 0.0),
+            "semantic": cosine,
         }
 
 
@@ -249,27 +258,29 @@ def _read(
     tables: _Tables,
 ) -> None:
     """Read the hits; the first few beside each other, so that none is served before what replaced it."""
-    first = read_nouns(shelves, order[:compared])
+    most = max(_read_at_once(query), compared)
+    nouns, cosines = read_nouns(shelves, order[:most]), tables.cosines.exactly(order[:most])
+    first = {at: nouns[at] for at in order[:compared] if at in nouns}
     outdated: dict[int, int] = {}
     if len(first) > 1:
         links = _links(shelves, order)
         told_by = {at: provenance_of(noun) for at, noun in first.items()}
-        head = [at for at in order[:compared] if at in first]
         ranked, outdated = current_first(
-            head, first, links, told_by, tables.words, tables.cosines, named_terms(query.text)
+            list(first), first, links, told_by, tables.words, cosines, named_terms(query.text)
         )
         order = ranked + order[compared:]
     # Who asks with the very words of a turn means that turn.
     order = sorted(order, key=lambda at: at not in first or first[at].text.strip() != query.text.strip())
     rest = order
     while rest and not found.full:
-        most = query.limit + query.limit // 2 + 1  # a record and its turn are one hit
         part, rest = rest[:most], rest[most:]
-        nouns = {**first, **read_nouns(shelves, [at for at in part if at not in first])}
+        unread = [at for at in part if at not in nouns]
+        if unread:
+            nouns, cosines = read_nouns(shelves, unread) | nouns, tables.cosines.exactly(part)
         words = held_words(shelves, terms, part)
         for at in part:
             newer = first.get(outdated.get(at, -1))
-            found.add(nouns[at], tables.at(at), words[at], None if newer is None else newer.id)
+            found.add(nouns[at], tables.at(at, cosines.get(at, 0.0)), words[at], None if newer is None else newer.id)
 
 
 def _links(shelves: Shelves, order: Sequence[int]) -> list[tuple[int, int]]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 import simsimd
@@ -21,17 +21,19 @@ from holdfast.recall.blocks import Segment, as_slice, quantise, read_segment
 from holdfast.recall.cache import BlockCache
 from holdfast.recall.sharing import share_out
 from holdfast.recall.shelf import Shelf, Shelves
-from holdfast.store.protocol import Snapshot, Space
+from holdfast.store.protocol import BlockRef, Snapshot, Space
 
 __all__ = [
+    "Gathered",
     "Heard",
     "Meant",
     "exact",
+    "gather",
     "load_segment",
     "scan",
     "scan_shelves",
+    "scanned_space",
     "segments_stage",
-    "vectors_at",
     "vectors_stage",
 ]
 
@@ -39,6 +41,7 @@ Scores = NDArray[np.float32]
 
 _MANY = 20_000  # documents from which a second thread saves more than it costs to wake it
 _SAMPLE = 256  # turns; the spread of so many is within a twentieth of that of all
+_HANDFUL = 8  # turns besides one; from so many on their mean is what is usual, not what each of them says
 _DIGITS = 5  # of a sum: the last bits depend on its order, and must not decide between two that say the same
 
 
@@ -90,13 +93,13 @@ class _Vectors:
 
 def scan_shelves(shelves: Shelves, fingerprint: str, question: Scores, cache: BlockCache) -> Meant:
     read = [
-        _vectors(shelf.view, shelf.namespace, _reading(shelf), shelf.pool.size, fingerprint, cache)
+        _vectors(shelf.view, shelf.namespace, scanned_space(shelf), shelf.pool.size, fingerprint, cache)
         for shelf in shelves.parts
     ]
     heard = cache.get(
         ("heard", fingerprint, *((shelf.namespace, shelf.space) for shelf in shelves.parts)),
         (shelves.columns, *(one.version for one in read)),
-        partial(_heard, shelves, read),
+        partial(_heard, shelves, read, fingerprint, cache),
     )
     aimed = question - _usual(read[0].segments, len(question))
     told = np.zeros(shelves.columns.size, np.float32)
@@ -117,12 +120,12 @@ def scan_shelves(shelves: Shelves, fingerprint: str, question: Scores, cache: Bl
     return Meant(told, window, heard, [one.segments for one in read])
 
 
-def _reading(shelf: Shelf) -> Space:
+def scanned_space(shelf: Shelf) -> Space:
     """The vectors of a shelf that are scanned."""
     return Space.RECORD if shelf.space is Space.RECORD else Space.TOLD
 
 
-def _heard(shelves: Shelves, read: Sequence[_Vectors]) -> tuple[Heard, int]:
+def _heard(shelves: Shelves, read: Sequence[_Vectors], fingerprint: str, cache: BlockCache) -> tuple[Heard, int]:
     mask = np.zeros(shelves.columns.size, np.bool_)
     for shelf, start, one in zip(shelves.parts, shelves.starts, read, strict=True):
         part = mask[start : start + shelf.pool.size]
@@ -130,30 +133,53 @@ def _heard(shelves: Shelves, read: Sequence[_Vectors]) -> tuple[Heard, int]:
             part[segment.nums] = segment.scales > 0  # the zero vector: nothing the embedder knows
         if shelf.pool.narrowed:
             part &= shelf.pool.exists
+    first = shelves.parts[0]
+    turns, sample = cache.get(
+        ("sample", fingerprint, first.namespace, first.space),
+        (read[0].version, first.pool if first.pool.narrowed else None),  # a turn that has no vector yet changes nothing
+        partial(_sampled, shelves, read, mask),
+    )
+    heard = Heard(mask, np.flatnonzero(~mask), turns, sample)
+    return heard, mask.nbytes + heard.silent.nbytes
+
+
+def _sampled(shelves: Shelves, read: Sequence[_Vectors], mask: NDArray[np.bool_]) -> tuple[tuple[int, Scores], int]:
+    """How many of the first shelf have a vector, and the vectors of an even sample of those."""
     turns = np.flatnonzero(mask[: shelves.parts[0].pool.size])
     sample = turns[:: max(1, len(turns) // _SAMPLE)][:_SAMPLE]
-    vectors = vectors_at(shelves, [one.segments for one in read], sample)
-    heard = Heard(mask, np.flatnonzero(~mask), len(turns), vectors)
-    return heard, mask.nbytes + heard.silent.nbytes + vectors.nbytes
+    vectors = gather(shelves, [one.segments for one in read], sample).vectors
+    return (len(turns), vectors), vectors.nbytes
 
 
-def vectors_at(shelves: Shelves, segments: Sequence[Sequence[Segment]], positions: NDArray[np.int64]) -> Scores:
-    """The vectors at these positions, as the codes tell them; zero where there is none."""
+@dataclass(frozen=True)
+class Gathered:
+    """The vectors of some documents, as the codes tell them; zero where there is none."""
+
+    positions: NDArray[np.int64]
+    """In order."""
+    vectors: Scores
+    scales: Scores
+
+    def rows(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Where these of its positions stand."""
+        return np.searchsorted(self.positions, positions)
+
+
+def gather(shelves: Shelves, segments: Sequence[Sequence[Segment]], positions: NDArray[np.int64]) -> Gathered:
+    """`segments` by shelf; they follow one another, each from its first number."""
+    positions = np.sort(positions)
     dims = next((one.codes.shape[1] for some in segments for one in some), 0)
     codes = np.zeros((len(positions), dims), np.int8)
     scales = np.zeros(len(positions), np.float32)
-    for start, all_of_shelf in zip(shelves.starts, segments, strict=True):
-        some = [one for one in all_of_shelf if len(one.scales)]  # they follow one another, each from its first number
-        holders = np.searchsorted([start + one.first for one in some], positions, side="right")
-        order = np.argsort(holders, kind="stable")
-        ends = np.searchsorted(holders[order], np.arange(len(some) + 2))
-        for segment, begin, end in zip(some, ends[1:-1].tolist(), ends[2:].tolist(), strict=True):
+    for shelf, start, all_of_shelf in zip(shelves.parts, shelves.starts, segments, strict=True):
+        some = [one for one in all_of_shelf if len(one.scales)]
+        ends = np.searchsorted(positions, [*(start + one.first for one in some), start + shelf.pool.size]).tolist()
+        for segment, begin, end in zip(some, ends, ends[1:], strict=False):
             if begin < end:
-                here = order[begin:end]
-                there, rows = segment.rows(positions[here] - start)
-                codes[here[there]] = segment.codes[rows]
-                scales[here[there]] = segment.scales[rows]
-    return codes * scales[:, None]
+                there, rows = segment.rows(positions[begin:end] - start)
+                codes[begin:end][there] = segment.codes[rows]
+                scales[begin:end][there] = segment.scales[rows]
+    return Gathered(positions, codes * scales[:, None], scales)
 
 
 def _add_earlier(shelf: Shelf, told: Scores, fingerprint: str, cache: BlockCache) -> None:
@@ -183,13 +209,14 @@ def _lengths(segments: Sequence[Segment], size: int) -> tuple[Scores, int]:
 
 
 def _usual(segments: Sequence[Segment], dims: int) -> Scores:
-    """The mean of what is told in the namespace."""
+    """The mean of what is told in the namespace; less of it where a handful is: of one turn, the mean is the turn."""
     total, count = np.zeros(dims, np.float64), 0
     for segment in segments:
         total += segment.total
         count += len(segment.scales)
     # Rounded: how vectors lie in segments changes the last digits, and must change no answer.
-    return np.round(total / max(count, 1), 5).astype(np.float32)
+    known = min(1.0, max(count - 1, 0) / _HANDFUL)
+    return np.round(total * known / max(count, 1), 5).astype(np.float32)
 
 
 def scan(
@@ -241,33 +268,89 @@ def _scan(question: Scores, pieces: Iterable[tuple[Segment, Scores]], alone: boo
 def _vectors(view: Snapshot, namespace: str, space: Space, size: int, fingerprint: str, cache: BlockCache) -> _Vectors:
     if not size:
         return _Vectors((), ())
-    refs = view.segment_blocks(space, fingerprint)
-    segments = [
-        cache.get(
-            (namespace, space, "segment", fingerprint, ref.block),
-            ref.version,
-            partial(load_segment, view, space, fingerprint, ref.block),
-        )
-        for ref in refs
-    ]
+    refs = tuple(view.segment_blocks(space, fingerprint))
+    segments = _segments(view, namespace, space, refs, fingerprint, cache)
     folded = view.cursor(segments_stage(space, fingerprint))
+    upto = view.cursor(vectors_stage(space, fingerprint))
+    key, settled = (namespace, space, "late", fingerprint), (refs, folded)
+    late = cache.get(key, settled, lambda: (_nothing_late(folded), 0))
+    if not refs or late.upto != upto:
+        late = _grown(late if refs else _nothing_late(folded), view, space, fingerprint, upto, size)
+        if refs:
+            cache.keep(key, settled, late, late.nbytes)
+    if len(late.nums):
+        segments.append(late.segment)
+    # Versions of segments never come again, so with one of them the cursors tell what waits behind it.
+    return _Vectors(segments, (refs, folded, upto) if refs else late.told)
 
-    def wait() -> tuple[tuple[tuple[int, bytes], ...], int]:
-        late = tuple(view.vectors_between(space, fingerprint, folded, size - 1))
-        return late, sum(len(data) for _, data in late)
 
-    state = (tuple(refs), folded, view.cursor(vectors_stage(space, fingerprint)), size)
-    # Versions of segments never come again, so with one of them the state tells what waits behind it.
-    late = cache.get((namespace, space, "waiting", fingerprint), state, wait) if refs else wait()[0]
-    if late:
-        segments.append(cache.get((namespace, space, "late", fingerprint), late, partial(_quantised, late)))
-    return _Vectors(segments, (state, late))
+def _segments(
+    view: Snapshot, namespace: str, space: Space, refs: tuple[BlockRef, ...], fingerprint: str, cache: BlockCache
+) -> list[Segment]:
+    """The segments of a space, read once; when one is written anew the others stay as they are."""
+    key = (namespace, space, "segments", fingerprint)
+    last = cache.last(key)
+    known = last if isinstance(last, _Read) else _Read((), ())
+    if known.refs != refs:
+        kept = dict(zip(known.refs, known.segments, strict=True))
+        read = [kept.get(ref) or load_segment(view, space, fingerprint, ref.block)[0] for ref in refs]
+        known = _Read(refs, read)
+        cache.keep(key, refs, known, sum(segment.nbytes for segment in read))
+    return list(known.segments)
 
 
-def _quantised(late: Sequence[tuple[int, bytes]]) -> tuple[Segment, int]:
-    """Vectors that wait, quantised as they will be, so that folding them into a segment changes no score."""
-    codes, scales = quantise(_matrix(late))
-    return Segment(as_slice(np.array([num for num, _ in late], np.int64)), scales, codes), codes.nbytes
+@dataclass(frozen=True)
+class _Read:
+    """Segments as they were read."""
+
+    refs: tuple[BlockRef, ...]
+    segments: Sequence[Segment]
+
+
+@dataclass(frozen=True)
+class _Late:
+    """Vectors behind the segments, quantised as they will be, so that folding them into one changes no score."""
+
+    folded: int
+    """Where the segments end."""
+    upto: int
+    """Where the cursor of embedding stood when they were read."""
+    nums: NDArray[np.int64]
+    scales: Scores
+    codes: NDArray[np.int8]
+
+    @cached_property
+    def segment(self) -> Segment:
+        return Segment(as_slice(self.nums), self.scales, self.codes)
+
+    @property
+    def nbytes(self) -> int:
+        return self.nums.nbytes + self.scales.nbytes + self.codes.nbytes
+
+    @property
+    def told(self) -> tuple[bytes, bytes, bytes]:
+        """What tells it from that of another moment, where no segment does."""
+        return self.nums.tobytes(), self.scales.tobytes(), self.codes.tobytes()
+
+
+def _nothing_late(folded: int) -> _Late:
+    return _Late(folded, folded, np.empty(0, np.int64), np.empty(0, np.float32), np.empty((0, 0), np.int8))
+
+
+def _grown(late: _Late, view: Snapshot, space: Space, fingerprint: str, upto: int, size: int) -> _Late:
+    """What waits now. A vector is written together with the step of its cursor, and stays as it is while the segments
+    do: so what was read behind the cursor is read once. (Beyond it lie those that a rebuild keeps.)
+    """
+    known = late.upto if late.upto <= upto else late.folded  # a snapshot may be older than what is known
+    count = int(np.searchsorted(late.nums, known, side="right"))
+    fresh = view.vectors_between(space, fingerprint, known, size - 1)
+    nums, scales, codes = late.nums[:count], late.scales[:count], late.codes[:count]
+    if fresh:
+        new_codes, new_scales = quantise(_matrix(fresh))
+        nums = np.concatenate([nums, np.array([num for num, _ in fresh], np.int64)])
+        scales = np.concatenate([scales, new_scales])
+        codes = np.concatenate([codes, new_codes]) if count else new_codes
+    return _Late(late.folded, upto, nums, scales, codes)
 
 
 def exact(view: Snapshot, space: Space, fingerprint: str, question: Scores, nums: Sequence[int]) -> dict[int, float]:
@@ -280,7 +363,7 @@ def exact(view: Snapshot, space: Space, fingerprint: str, question: Scores, nums
 
 def load_segment(view: Snapshot, space: Space, fingerprint: str, block: int) -> tuple[Segment, int]:
     segment = read_segment(block, view.segment(space, fingerprint, block))
-    return segment, segment.codes.nbytes + segment.scales.nbytes + segment.total.nbytes
+    return segment, segment.nbytes
 
 
 def _matrix(stored: Sequence[tuple[int, bytes]]) -> Scores:

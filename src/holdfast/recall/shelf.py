@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from holdfast.model import Kind, Role
 from holdfast.recall.cache import BlockCache
 from holdfast.recall.holders import Holders
-from holdfast.recall.marks import Mark
 from holdfast.recall.pool import Pool, narrowed, read_pool
 from holdfast.store.codes import kind_number, role_number
 from holdfast.store.protocol import Snapshot, Space
@@ -151,36 +150,33 @@ class Columns:
     @cached_property
     def answers(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
         """Short documents that follow a question: their positions, the question's, and how much they lean on it."""
-        before = self.joined([pool.before + start for pool, start in zip(self._pools, self.starts, strict=True)])
-        asked = ((self.marks[before] & np.uint8(Mark.QUESTION)) > 0) & (before != np.arange(self.size))
-        short = np.clip(1.0 - self._column("length") / np.float32(self._answer_words), 0.0, 1.0)
-        there = np.flatnonzero(asked & (short > 0))
-        return there, before[there], short[there].astype(np.float32)
+        there = np.concatenate([pool.asked + start for pool, start in zip(self._pools, self.starts, strict=True)])
+        before = np.concatenate(
+            [pool.before[pool.asked] + start for pool, start in zip(self._pools, self.starts, strict=True)]
+        )
+        length = np.concatenate([pool.length[pool.asked] for pool in self._pools])
+        lean = np.clip(1.0 - length / np.float32(self._answer_words), 0.0, 1.0).astype(np.float32)
+        short = lean > 0
+        return there[short], before[short], lean[short]
 
     @cached_property
     def sessions(self) -> Sessions:
-        session = self._column("session")
-        order = np.argsort(session, kind="stable")
-        new = np.append(True, session[order][1:] != session[order][:-1]) if self.size else np.empty(0, np.bool_)
-        place = np.empty(self.size, np.intp)
-        place[order] = np.cumsum(new) - 1
-        nowhere = bool(self.size) and int(session[order[0]]) == 0
-        in_order = bool(np.array_equal(order, np.arange(self.size)))
-        return Sessions(order, np.flatnonzero(new), place, nowhere, in_order)
+        place = self._column("session").astype(np.intp)
+        starts = np.flatnonzero(np.append(True, place[1:] != place[:-1])) if self.size else place
+        return Sessions(starts, place[starts], place, int(place.max(initial=0)) + 1)
 
 
 @dataclass(frozen=True)
 class Sessions:
-    """Which documents are of one session: those of the n-th stand in `order` from `starts[n]` on."""
+    """Which documents are of one session. In the log they mostly stand side by side, in runs."""
 
-    order: NDArray[np.int64]
-    starts: NDArray[np.int64]
+    starts: NDArray[np.intp]
+    """Where a run begins …"""
+    of_run: NDArray[np.intp]
+    """… and its session; 0 is none at all, as of records."""
     place: NDArray[np.intp]
-    """Of each document the number of its session."""
-    nowhere: bool
-    """The first are of no session at all: records of no turn."""
-    in_order: bool
-    """They stand so already."""
+    """Of each document its session."""
+    count: int
 
 
 @dataclass(frozen=True)

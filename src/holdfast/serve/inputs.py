@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from pydantic import ConfigDict, Strict
+from pydantic import ConfigDict, Field, Strict
 
 from holdfast.memory import DEFAULT_SESSION
 
@@ -40,6 +40,9 @@ __all__ = [
 Count = Annotated[int, Strict()]
 Number = Annotated[float, Strict()]
 Flag = Annotated[bool, Strict()]
+Names = Annotated[list[str], Field(fail_fast=True)]
+Objects = Annotated[list[Mapping[str, object]], Field(fail_fast=True)]
+"""The first that is wrong is told: a list may hold a million of them."""
 
 
 class Input:
@@ -81,7 +84,7 @@ class Ingest(Input):
 class IngestMany(Input):
     """A conversation, or the same one again: only what is new is added."""
 
-    messages: list[Mapping[str, object]]
+    messages: Objects
     """Each {"role", "content"} and, where you have them, "at", "key", "origin", "stability", "metadata"."""
     session: str = DEFAULT_SESSION
     """The conversation they belong to."""
@@ -149,7 +152,7 @@ class ThemesAsked(Input):
 class ContextAsked(Input):
     """The messages a model is about to be given."""
 
-    messages: list[Mapping[str, object]]
+    messages: Objects
     """Each {"role", "content"}, the newest last; they come back unchanged."""
     session: str = DEFAULT_SESSION
     """The conversation they belong to."""
@@ -273,5 +276,5 @@ class Doctor(Input):
 class Calibrate(Input):
     """Labels, or nothing: then what is stored."""
 
-    labels: list[Mapping[str, object]] | None = None
+    labels: Objects | None = None
     """Each {"turn": ID, "useful": true} or {"g": SCORE, "useful": false}."""

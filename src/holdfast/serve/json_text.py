@@ -7,6 +7,8 @@ import math
 from collections.abc import Iterable
 from typing import NoReturn
 
+from holdfast.wire import one_level
+
 __all__ = ["NotJson", "encode", "read_json"]
 
 
@@ -60,10 +62,13 @@ def _finite(number: str) -> float:
     return value
 
 
+_WRITER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=one_level)
+_ASCII_WRITER = json.JSONEncoder(separators=(",", ":"), default=one_level)
+
+
 def encode(answer: object) -> bytes:
-    """One line."""
-    text = json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
+    """One line, of JSON values or of nouns as `wire.plain` has them."""
     try:
-        return text.encode() + b"\n"
+        return _WRITER.encode(answer).encode() + b"\n"
     except UnicodeEncodeError:  # an error that quotes a lone surrogate
-        return json.dumps(answer, separators=(",", ":")).encode() + b"\n"
+        return _ASCII_WRITER.encode(answer).encode() + b"\n"

@@ -90,7 +90,9 @@ class ContextEngine:
                 "estimatedTokens": made.tokens + self._tokens(given.messages),
                 "systemPromptAddition": made.text,
             }
-            return answer if made.degraded is None else {**answer, "degraded": made.degraded}
+            if made.degraded is None:
+                return answer
+            return {**answer, "degraded": self._memories.told(made.degraded, self._rules)}
 
         messages = args.get("messages")
         given = messages if isinstance(messages, list) else []
@@ -127,6 +129,7 @@ class ContextEngine:
         patience: Patience | None = None,
     ) -> dict[str, object]:
         try:
+            self._memories.check_owner(name, args)
             given = read_input(takes, args, name)
             return (patience or self._patience).wait_for(lambda: work(given), self._seconds)
         except Exception as error:  # API-3: whatever it is, the host goes on; the log and the answer say what it was

@@ -5,18 +5,23 @@ from __future__ import annotations
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 
-from holdfast.errors import Closed, NamespaceRequired, Refused
+from holdfast.errors import Closed, InputError, NamespaceRequired, Refused
 from holdfast.memory import Memory
 from holdfast.models.embedder import Embedder
 from holdfast.models.open import open_embedder
 from holdfast.recall.search import GLOBAL
+from holdfast.serve.discreet import discreet, discreet_errors
 from holdfast.settings import Settings, load_settings
+from holdfast.store.open import default_location
 
 __all__ = ["Memories"]
+
+_ANOTHER_WORD = "namespace"
+"""What callers say who know our verbs better than the seed's."""
 
 
 @dataclass
@@ -44,7 +49,9 @@ class Memories:
         self.settings = settings or load_settings()
         self.namespace = namespace or self.settings.namespace
         self.bound = bound
-        self._location = location
+        self._location = default_location() if location is None else os.fspath(location)
+        self.places = _places(self._location, self.settings)
+        """Where things lie; who reaches one memory alone is not told."""
         given = self.settings.embedder.profile if embedder is None else embedder
         self._opened = open_embedder(given, self.settings.embedder.timeout_s) if isinstance(given, str) else None
         self._embedder = self._opened if self._opened is not None else given
@@ -54,18 +61,37 @@ class Memories:
         if bound and self.namespace is None:
             raise NamespaceRequired("a server that is bound to one memory needs its name: give --namespace NAME")
         if self.namespace is not None:  # a store that cannot be opened should be heard of at the start
-            with self.lend():
-                pass
+            self._take(self.namespace).users -= 1
 
     @contextmanager
-    def lend(self, namespace: str | None = None, *, reads: bool = False) -> Iterator[Memory]:
-        """The memory of a namespace, open as long as it is used."""
-        held = self._take(self._resolved(namespace, reads))
-        try:
-            yield held.memory
-        finally:
-            with self._gate:
-                held.users -= 1
+    def lend(self, namespace: str | None = None, *, reads: bool = False, confined: bool = False) -> Iterator[Memory]:
+        """The memory of a namespace, open as long as it is used. `confined`: for a caller who reaches no other, and is
+        told no more of the machine than that (serve/discreet.py).
+        """
+        with discreet_errors(self.places) if confined or self.bound else nullcontext():
+            held = self._take(self._resolved(namespace, reads))
+            try:
+                yield held.memory
+            finally:
+                with self._gate:
+                    held.users -= 1
+
+    def check_owner(self, what: str, params: Mapping[str, object], owner: str | None = None) -> None:
+        """A call of the seed's says whose memory it means with `userId` or by its collection (`owner`). Fields that
+        are unknown are passed over, but not one that names another memory: its wish would be dropped in silence.
+        """
+        named = params.get(_ANOTHER_WORD)
+        meant = owner or params.get("userId") or self.namespace
+        if named is None or named == meant:
+            return
+        message = f"{what}: {_ANOTHER_WORD} is {named!r:.80}, and this call is about the memory of {meant!r}"
+        if self.bound:
+            raise Refused(f"{message}, which this connection is bound to")
+        raise InputError(f"{message}; userId says whose is meant")
+
+    def told(self, text: str, further: Sequence[str] = ()) -> str:
+        """A sentence as the callers of this server may read it; `further` places are known to whoever asks."""
+        return discreet(text, (*self.places, *further)) if self.bound else text
 
     def opened(self) -> list[str]:
         """The namespaces that are open now."""
@@ -107,3 +133,10 @@ class Memories:
         idle = [name for name, held in self._held.items() if not held.users]
         for name in idle[: max(len(self._held) + 1 - self.settings.serve.namespaces, 0)]:
             self._held.pop(name).memory.close()
+
+
+def _places(location: str, settings: Settings) -> tuple[str, ...]:
+    whole = os.path.abspath(location)
+    models = settings.embedder.profile.partition(":")[2], settings.chat.model.partition("#")[0]
+    known = (location, whole, os.path.dirname(whole), *models)
+    return tuple(place for place in known if "/" in place or os.sep in place or place == location)

@@ -19,7 +19,7 @@ _Given = TypeVar("_Given")
 @dataclass(frozen=True)
 class Method:
     call: Callable[[Params], object]
-    """Gives JSON values; what it raises is told by faults.py."""
+    """Gives what json_text.encode can write; what it raises is told by faults.py."""
     fields: tuple[str, ...] = ()
     """Names of the parameters, for callers who give them by position."""
     slow: bool = False

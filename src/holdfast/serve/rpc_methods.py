@@ -12,7 +12,7 @@ from holdfast.serve.memories import Memories
 from holdfast.serve.methods import Method, Params
 from holdfast.serve.seed_methods import SeedMethods
 from holdfast.serve.sidecar import AUTHENTICATE
-from holdfast.serve.verbs import VERBS, Danger, Surroundings, Verb, call, schema
+from holdfast.serve.verbs import VERBS, Danger, Surroundings, Verb, answer, schema
 
 __all__ = ["rpc_methods"]
 
@@ -32,11 +32,11 @@ class _Offer:
             raise InputError(f"{verb.name}: {_WHOSE} must be a string")
         payload = {name: value for name, value in params.items() if name != _WHOSE}
         with self.memories.lend(whose, reads=verb.danger is Danger.READS) as memory:
-            return call(verb, memory, payload, self.around)
+            return answer(verb, memory, payload, self.around)
 
 
 def rpc_methods(memories: Memories, rules: tuple[str, ...] = ()) -> dict[str, Method]:
-    offer = _Offer(memories, Surroundings(rules, memories.bound))
+    offer = _Offer(memories, Surroundings(rules, memories.bound, memories.places))
     engine = ContextEngine(memories, rules)
     engine.warm_up()
     methods = {

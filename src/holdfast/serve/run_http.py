@@ -85,13 +85,9 @@ def run_http(
         shown = f"[{spot.host}]" if ":" in spot.host else spot.host
         sys.setswitchinterval(memories.settings.serve.switch_s)
         _make_room(memories.settings.serve)
-        weekly = Weekly(memories)
-        weekly.start()
-        try:
+        with Weekly(memories):
             started = partial(announce, f"http://{shown}:{port}", str(token_file))
             make_server(app, memories.settings.serve, started, stopping).run([listening])
-        finally:
-            weekly.stop()
 
 
 def _make_room(settings: ServeSettings) -> None:

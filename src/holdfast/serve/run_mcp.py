@@ -10,6 +10,7 @@ import threading
 from holdfast.errors import MissingExtra
 from holdfast.serve.memories import Memories
 from holdfast.serve.stopping import Stopping
+from holdfast.serve.weekly import Weekly
 
 __all__ = ["run_mcp"]
 
@@ -45,10 +46,11 @@ def run_mcp(memories: Memories, rules: tuple[str, ...] = (), stopping: Stopping 
     serving = threading.Thread(target=serve, name="holdfast-mcp", daemon=True)
     serving.start()
     try:
-        ended.wait()
-        stopping()
-        pipes.stop()
-        serving.join(settings.stop_s)  # a peer that reads nothing takes all of it
+        with Weekly(memories):
+            ended.wait()
+            stopping()
+            pipes.stop()
+            serving.join(settings.stop_s)  # a peer that reads nothing takes all of it
     finally:
         for name, known in before.items():
             signal.signal(name, known)

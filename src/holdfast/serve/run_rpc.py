@@ -19,6 +19,7 @@ from holdfast.serve.sidecar import Sidecar
 from holdfast.serve.sockets import Listener, has_unix_sockets, listen_tcp, listen_unix
 from holdfast.serve.stopping import Stopping
 from holdfast.serve.token import read_token, token_path
+from holdfast.serve.weekly import Weekly
 
 __all__ = ["Place", "read_place", "run_rpc"]
 
@@ -71,13 +72,15 @@ def run_rpc(
     if place.kind == _STDIO:
         target = _own_stdout()
         announce(_STDIO, None)
-        _serve(sidecar, lambda: sidecar.serve_stdio(0, target), stopping)
+        with Weekly(memories):
+            _serve(sidecar, lambda: sidecar.serve_stdio(0, target), stopping)
         return
     listener, token_file = _open(place, settings.connections)
     try:
         token = None if token_file is None else read_token(token_path())
         announce(listener.endpoint, token_file)
-        _serve(sidecar, lambda: sidecar.listen(listener, token), stopping)
+        with Weekly(memories):
+            _serve(sidecar, lambda: sidecar.listen(listener, token), stopping)
     finally:
         listener.clear()
 

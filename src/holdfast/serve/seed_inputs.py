@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from holdfast.serve.inputs import Count, Flag
+from holdfast.serve.inputs import Count, Flag, Names, Objects
 from holdfast.serve.methods import SeedInput
 
 __all__ = [
@@ -37,7 +37,7 @@ class Owner(SeedInput):
 
 @dataclass(frozen=True)
 class EnsureCollections(SeedInput):
-    collections: list[str]
+    collections: Names
     userId: str | None = None
 
 
@@ -61,7 +61,7 @@ class SearchText(SeedInput):
     collection: str
     text: str
     k: Count = 10
-    excludeIds: list[str] | None = None
+    excludeIds: Names | None = None
     userId: str | None = None
 
 
@@ -93,7 +93,7 @@ class Delete(SeedInput):
 @dataclass(frozen=True)
 class DeleteBatch(SeedInput):
     collection: str
-    ids: list[str]
+    ids: Names
     userId: str | None = None
 
 
@@ -123,6 +123,6 @@ class IngestMessage(SeedInput):
 @dataclass(frozen=True)
 class Assemble(SeedInput):
     sessionId: str
-    messages: list[Mapping[str, object]]
+    messages: Objects
     tokenBudget: Count | None = None
     userId: str | None = None

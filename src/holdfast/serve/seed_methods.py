@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from datetime import UTC, datetime
+from typing import TypeVar
 
 from holdfast.context.authored import Node
 from holdfast.context.authored_files import Rules
@@ -16,7 +18,7 @@ from holdfast.memory import Memory
 from holdfast.model import Kind
 from holdfast.serve.collections import Collection, Layer, read_collection
 from holdfast.serve.memories import Memories
-from holdfast.serve.methods import Method, seed_method
+from holdfast.serve.methods import Method, Params, seed_method
 from holdfast.serve.seed_inputs import (
     CompactSession,
     Delete,
@@ -35,6 +37,7 @@ from holdfast.serve.stored import RECORD_KINDS, Stored, everything, find, of_nod
 
 __all__ = ["SeedMethods"]
 
+_Given = TypeVar("_Given")
 _OK = {"ok": True}
 _INSERTED = "turns"
 """The session of a turn that came into `turns:` without one."""
@@ -50,20 +53,31 @@ class SeedMethods:
 
     def methods(self) -> dict[str, Method]:
         return {
-            "health": seed_method("health", Owner, self.health),
-            "status": seed_method("status", Owner, self.status),
-            "ensure_collections": seed_method("ensure_collections", EnsureCollections, self.ensure_collections),
-            "insert_text": seed_method("insert_text", InsertText, self.insert_text),
-            "gating_scalar": seed_method("gating_scalar", GatingScalar, self.gating_scalar),
-            "search_text": seed_method("search_text", SearchText, self.search_text),
-            "list_by_meta": seed_method("list_by_meta", ListByMeta, self.list_by_meta, slow=True),
-            "export_memory": seed_method("export_memory", ExportMemory, self.export_memory, slow=True),
-            "flush_namespace": seed_method("flush_namespace", FlushNamespace, self.flush_namespace, slow=True),
-            "delete": seed_method("delete", Delete, self.delete),
-            "delete_batch": seed_method("delete_batch", DeleteBatch, self.delete_batch),
-            "compact_session": seed_method("compact_session", CompactSession, self.compact_session, slow=True),
-            "flush": seed_method("flush", Owner, self.flush, slow=True),
+            "health": self._method("health", Owner, self.health),
+            "status": self._method("status", Owner, self.status),
+            "ensure_collections": self._method("ensure_collections", EnsureCollections, self.ensure_collections),
+            "insert_text": self._method("insert_text", InsertText, self.insert_text),
+            "gating_scalar": self._method("gating_scalar", GatingScalar, self.gating_scalar),
+            "search_text": self._method("search_text", SearchText, self.search_text),
+            "list_by_meta": self._method("list_by_meta", ListByMeta, self.list_by_meta, slow=True),
+            "export_memory": self._method("export_memory", ExportMemory, self.export_memory, slow=True),
+            "flush_namespace": self._method("flush_namespace", FlushNamespace, self.flush_namespace, slow=True),
+            "delete": self._method("delete", Delete, self.delete),
+            "delete_batch": self._method("delete_batch", DeleteBatch, self.delete_batch),
+            "compact_session": self._method("compact_session", CompactSession, self.compact_session, slow=True),
+            "flush": self._method("flush", Owner, self.flush, slow=True),
         }
+
+    def _method(self, name: str, takes: type[_Given], run: Callable[[_Given], object], slow: bool = False) -> Method:
+        made = seed_method(name, takes, run, slow)
+
+        def call(params: Params) -> object:
+            collection = params.get("collection")
+            owner = read_collection(collection).namespace if isinstance(collection, str) else None
+            self._memories.check_owner(name, params, owner)
+            return made.call(params)
+
+        return replace(made, call=call)
 
     # --- how it is
 
@@ -73,7 +87,7 @@ class SeedMethods:
             degraded = self._degraded(given)
         except HoldfastError as error:
             return {"ok": False, "message": str(error)}
-        return {"ok": True, "message": f"degraded: {degraded}" if degraded else "ready"}
+        return {"ok": True, "message": f"degraded: {self._memories.told(degraded)}" if degraded else "ready"}
 
     def _degraded(self, given: Owner) -> str | None:
         if given.userId is None and self._memories.namespace is None:
@@ -87,8 +101,8 @@ class SeedMethods:
         else:
             with self._memories.lend(given.userId) as memory:
                 state = memory.status()
-            turns, records, name = state.turns, state.records, state.embedder
-            message = f"degraded: {state.degraded}" if state.degraded else "ready"
+            turns, records, name = state.turns, state.records, self._memories.told(state.embedder)
+            message = f"degraded: {self._memories.told(state.degraded)}" if state.degraded else "ready"
         return {
             "ok": True,
             "message": message,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from itertools import islice
 from typing import TypeVar, cast
 
 from pydantic import TypeAdapter, ValidationError
@@ -14,15 +16,34 @@ __all__ = ["DIALECT", "input_schema", "output_schema", "pin", "read_input"]
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 _Given = TypeVar("_Given")
+_NAMED = 5
+"""Unknown fields that an error names; a body has room for a million, and nobody reads them."""
+_LONGEST_NAME = 60
 
 
 def read_input(kind: type[_Given], payload: Mapping[str, object], what: str) -> _Given:
-    """What was given as the class, or an InputError that names every field that is wrong."""
+    """What was given as the class, or an InputError that names every field that is wrong, of unknown ones the first."""
+    shape = _shape(kind)
+    wrong: list[str] = []
+    if not shape.names.issuperset(payload):
+        wrong = [] if shape.passes_over_unknown else list(_unknown(shape.names, payload))
+        payload = {name: value for name, value in payload.items() if name in shape.names}
     try:
-        return cast("_Given", _adapter(kind).validate_python(dict(payload)))
+        given = shape.adapter.validate_python(dict(payload))
     except ValidationError as error:
-        wrong = "; ".join(_told(dict(one)) for one in error.errors(include_url=False, include_context=False))
-        raise InputError(f"{what}: {wrong}") from error
+        told = (_told(dict(one)) for one in error.errors(include_url=False, include_context=False))
+        raise InputError(f"{what}: {'; '.join([*told, *wrong])}") from error
+    if wrong:
+        raise InputError(f"{what}: {'; '.join(wrong)}")
+    return cast("_Given", given)
+
+
+def _unknown(known: frozenset[str], payload: Mapping[str, object]) -> Iterator[str]:
+    for name in islice((name for name in payload if name not in known), _NAMED):
+        yield f"there is no field {name if len(name) <= _LONGEST_NAME else name[:_LONGEST_NAME] + '…'!r}"
+    more = len(payload) - len(known.intersection(payload)) - _NAMED
+    if more > 0:
+        yield f"nor are there {more:,} others that were given"
 
 
 def _told(error: Mapping[str, object]) -> str:
@@ -32,26 +53,33 @@ def _told(error: Mapping[str, object]) -> str:
     match error["type"]:
         case "missing":
             return f"{name} is missing"
-        case "unexpected_keyword_argument":
-            return f"there is no field {name!r}"
         case "string_unicode":
             return f"{name} holds a lone surrogate, which no UTF-8 can keep"
     said = str(error["msg"])
     return f"{name}: {said[:1].lower()}{said[1:]}" if name else said
 
 
-_adapters: dict[type[object], TypeAdapter[object]] = {}  # making one takes longer than a call
+class _Shape:
+    """What is known of a class of inputs; making one takes longer than a call."""
+
+    def __init__(self, kind: type[object]) -> None:
+        self.adapter: TypeAdapter[object] = TypeAdapter(kind)
+        self.names = frozenset(field.name for field in fields(kind))  # type: ignore[arg-type]  # every one is a dataclass
+        self.passes_over_unknown = getattr(kind, "__pydantic_config__", {}).get("extra") == "ignore"
 
 
-def _adapter(kind: type[object]) -> TypeAdapter[object]:
-    if kind not in _adapters:
-        _adapters[kind] = TypeAdapter(kind)
-    return _adapters[kind]
+_shapes: dict[type[object], _Shape] = {}
+
+
+def _shape(kind: type[object]) -> _Shape:
+    if kind not in _shapes:
+        _shapes[kind] = _Shape(kind)
+    return _shapes[kind]
 
 
 def input_schema(kind: type[object]) -> dict[str, object]:
     """Of what a verb takes: defaults and descriptions included."""
-    made = _adapter(kind).json_schema(mode="validation")
+    made = _shape(kind).adapter.json_schema(mode="validation")
     _without_titles(made)
     return {"$schema": DIALECT, **made}
 

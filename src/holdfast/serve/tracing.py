@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from functools import cache
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -98,13 +99,27 @@ def _attached(headers: Mapping[str, str]) -> Iterator[None]:
         context.detach(mark)
 
 
-@cache
 def _tracer() -> Tracer | None:
+    """None where nobody could read a span: without the package, and while no SDK was set up in this process."""
+    known = _api()
+    if known is None or isinstance(known.get_tracer_provider(), known.ProxyTracerProvider):
+        return None
+    return _opened(known)
+
+
+@cache
+def _api() -> ModuleType | None:
     try:
         from opentelemetry import trace
-    except ImportError:  # nobody could read a span here
+    except ImportError:
         return None
-    return trace.get_tracer("holdfast")
+    return trace
+
+
+@cache
+def _opened(trace: ModuleType) -> Tracer:
+    made: Tracer = trace.get_tracer("holdfast")
+    return made
 
 
 def _asked(payload: Mapping[str, object]) -> dict[str, str]:

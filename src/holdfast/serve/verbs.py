@@ -1,7 +1,7 @@
 """Every verb that the surfaces offer, defined once: what it is called, takes, answers, and how dangerous it is.
 
-JSON-RPC, HTTP and MCP are generated from this list, so they cannot drift apart. `call` is the whole of a surface's
-work: a mapping in, JSON values out, errors of one tree (faults.py says how each is told).
+JSON-RPC, HTTP and MCP are generated from this list, so they cannot drift apart. `answer` is the whole of a surface's
+work: a mapping in, a noun out that json_text.encode writes, errors of one tree (faults.py says how each is told).
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from holdfast.insight import Active, Calibration, Compaction, History, StandingS
 from holdfast.memory import Memory
 from holdfast.model import Decision, Record, Why
 from holdfast.serve import inputs
+from holdfast.serve.discreet import discreet_answer
 from holdfast.serve.outputs import Flushed, Kept, KeptMany
 from holdfast.serve.shapes import input_schema, output_schema, read_input
 from holdfast.serve.tracing import traced
@@ -55,7 +56,10 @@ class Surroundings:
     rules: tuple[str, ...] = ()
     """Rule files for `context`. The operator names them: a caller who could would read any file of the server."""
     confined: bool = False
-    """The caller reaches one memory alone, so nothing is told that depends on others in the same store."""
+    """The caller reaches one memory alone, so nothing is told that depends on others in the same store, or on where it
+    lies (discreet.py)."""
+    places: tuple[str, ...] = ()
+    """Where things lie here."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +104,12 @@ def _context(memory: Memory, given: inputs.ContextAsked, around: Surroundings) -
     )
 
 
-def _status(memory: Memory, given: inputs.StatusAsked, _: Surroundings) -> StatusAnswer:
+def _status(memory: Memory, given: inputs.StatusAsked, around: Surroundings) -> StatusAnswer:
+    if given.check and around.confined:
+        raise Refused(
+            "a check reads all of the store, other memories too, and this connection reaches one; ask without it, or "
+            "let the operator run `holdfast status --check`"
+        )
     return StatusAnswer.of(memory.status(), tuple(memory.check()) if given.check else None)
 
 
@@ -168,7 +177,8 @@ _ALL = (
          _WRITES, inputs.Janitor, Tidied,
          lambda memory, given, _: memory.janitor(given.dry_run, given.cull, given.undo), slow=True),
     Verb("doctor", "Examine the memory: copies, junk, stale and broken things, with rates and examples; fix heals.",
-         _WRITES, inputs.Doctor, Diagnosis, lambda memory, given, _: memory.doctor(given.fix), slow=True),
+         _WRITES, inputs.Doctor, Diagnosis,
+         lambda memory, given, around: memory.doctor(given.fix, alone=around.confined), slow=True),
     Verb("flush", "Wait until everything that was ingested is found by meaning too.", _READS, inputs.Flush, Flushed,
          _flush, slow=True),
 )  # fmt: skip
@@ -180,19 +190,20 @@ VERBS: Mapping[str, Verb[inputs.Input]] = {verb.name: verb for verb in _ALL}  # 
 def call(
     verb: Verb[inputs.Input], memory: Memory, payload: Mapping[str, object], around: Surroundings | None = None
 ) -> object:
-    """Check what was given, do it, and give the answer as JSON values; raises errors of holdfast.errors."""
+    """The same as JSON values, as whoever reads what was written finds them."""
     return plain(answer(verb, memory, payload, around))
 
 
 def answer(
     verb: Verb[inputs.Input], memory: Memory, payload: Mapping[str, object], around: Surroundings | None = None
 ) -> object:
-    """The same, with the answer as the value it is: for a surface that tells it in words too."""
+    """Check what was given, do it, and give the answer as the value it is; raises errors of holdfast.errors."""
     with traced(verb.name, memory.namespace, payload) as seen:
         given = read_input(verb.takes, payload, verb.name)
-        made = verb.run(memory, given, around or Surroundings())
+        around = around or Surroundings()
+        made = verb.run(memory, given, around)
         seen.answered(made)
-        return made
+        return discreet_answer(made, (*around.places, *around.rules)) if around.confined else made
 
 
 @dataclass(frozen=True)

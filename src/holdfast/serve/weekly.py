@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from datetime import datetime, timedelta
+from typing import Self
 
 from holdfast.errors import HoldfastError
 from holdfast.memory import Memory
@@ -18,7 +19,7 @@ _log = logging.getLogger("holdfast")
 
 
 class Weekly:
-    """A thread that looks every hour whose last run is a week ago."""
+    """A thread that looks every hour whose last run is a week ago; it runs while this is entered."""
 
     def __init__(self, memories: Memories, clock: Clock = utc_now) -> None:
         self._memories = memories
@@ -38,6 +39,13 @@ class Weekly:
         self._ended.set()
         if self._thread.is_alive():
             self._thread.join()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
 
     def look(self) -> list[str]:
         """Run it wherever it is due; for which memories it ran."""

@@ -27,6 +27,7 @@ __all__ = [
     "BLOCK",
     "CLAIMS_A_TURN",
     "COMPACTION",
+    "EPOCH_STAGE",
     "PASSAGES_STAGE",
     "BlockRef",
     "Changes",
@@ -60,6 +61,8 @@ there for which no model was asked are not asked for later (INV-3)."""
 BLOCK = 4096
 """Documents a block: small enough to rewrite, large enough that 100k documents are 25 reads."""
 
+EPOCH_STAGE = "epoch"
+"""No cursor, but drawn anew whenever the views are dropped: who kept something of them knows that it is of others."""
 PASSAGES_STAGE = "passages"
 """The cursor of cutting long turns. It stays when views are dropped, as the passages do."""
 
@@ -449,8 +452,11 @@ class Snapshot(Protocol):
         """(turn, the turn that replaced or revised what it said), for those of these turns that have one."""
         ...
 
-    def standing(self, fingerprint: str) -> list[Standing]:
-        """Every record with its lifetime in the log and its vector; one that was forgotten ended there."""
+    def standing(self, fingerprint: str, after: int = 0) -> list[Standing]:
+        """Every record with its lifetime in the log and its vector; one that was forgotten ended there.
+
+        `after`: those with a higher number alone.
+        """
         ...
 
     def idle(self) -> Iterator[Idle]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
@@ -13,17 +12,12 @@ from holdfast.admit.floor import Reason, Refusal, judge
 from holdfast.admit.secrets import mask
 from holdfast.admit.sentences import sentences
 from holdfast.settings import DoctorSettings
-from holdfast.spans import read_spans
 from holdfast.upkeep.memo import Check, Example, Finding, Memo, finding
 from holdfast.upkeep.near import copies, near_copies
+from holdfast.upkeep.stale import last_day, passed
 
 __all__ = ["audit_texts"]
 
-_ALWAYS = re.compile(
-    r"\b(?:every|each|any|always|never|rule|weekly|monthly|usually|(?:mon|tues|wednes|thurs|fri|satur|sun)days)\b",
-    re.IGNORECASE,
-)
-"""What is so each week does not pass with one of them."""
 _MANY_ALIKE = "too many others have the same deciding words"
 _READ_CHARS = 4000
 """A memory is a sentence or two; a page is read so far."""
@@ -105,14 +99,12 @@ def _refused(text: str, harmless: frozenset[Reason]) -> Refusal | None:
 def _stale(memos: Sequence[Memo], now: datetime, grace: timedelta) -> Iterator[Example]:
     """What lay ahead when it was said, and has passed: nobody said what came of it."""
     for memo in memos:
-        if memo.at is None or memo.at > now or _ALWAYS.search(memo.text[:_READ_CHARS]):
+        if memo.at is None or memo.at > now:
             continue
-        said = memo.at
-        ahead = [span for span in read_spans(memo.text[:_READ_CHARS], said) if span.start > said]
-        if ahead and max(span.end for span in ahead) + grace < now:
-            last = max(ahead, key=lambda span: span.end)
-            day = (last.end - timedelta(days=1)).date()
-            yield Example(memo.id, memo.text, f"{last.phrase!r} was {day}, ahead of when it was said ({said.date()})")
+        last = passed(memo.text[:_READ_CHARS], memo.at, now - grace)
+        if last is not None:
+            ahead = f"ahead of when it was said ({memo.at.date()})"
+            yield Example(memo.id, memo.text, f"{last.phrase.rstrip('.')!r} was {last_day(last)}, {ahead}")
 
 
 def _secrets(memos: Sequence[Memo]) -> Iterator[Example]:

@@ -34,9 +34,17 @@ _RULES = frozenset({Reason.COMMAND, Reason.FRAGMENT})
 
 
 def examine(
-    store: Store, namespace: str, embedder: Embedder | None, settings: Settings, now: datetime, behind: int = 0
+    store: Store,
+    namespace: str,
+    embedder: Embedder | None,
+    settings: Settings,
+    now: datetime,
+    behind: int = 0,
+    alone: bool = False,
 ) -> Diagnosis:
-    """Look at a namespace; `behind`: lines of the log that its views have yet to read, which is a finding."""
+    """Look at a namespace; `behind`: lines of the log that its views have yet to read, which is a finding. `alone`: at
+    nothing else, so not at the store's integrity.
+    """
     start = time.perf_counter()
     with store.snapshot(namespace) as view:
         records = view.recent_records(_ALL, None, None, None, None)[::-1]  # of two copies the later one is told
@@ -47,13 +55,11 @@ def examine(
         found += _loops(view, told, settings)
         found += _structure(view, behind)
         found += _indexes(view, embedder, settings)
-    found.append(
-        finding(
-            Check("integrity", 0.0, "restore a backup; `holdfast export` may still read the log"),
-            1,
-            [Example("the file", "", line) for line in store.check()],
+    if not alone:
+        advice = "restore a backup; `holdfast export` may still read the log"
+        found.append(
+            finding(Check("integrity", 0.0, advice), 1, [Example("the file", "", line) for line in store.check()])
         )
-    )
     return _diagnosis(store.location, "holdfast", namespace, len(records), found, start)
 
 

@@ -154,7 +154,8 @@ def _wrong_codes(
             yield _of(space, int(nums[ours[0]]), "its block of the vector index is not there")
             continue
         segment = read_segment(block, view.segment(space, fingerprint, block))
-        there, rows = segment.rows(nums[ours])
+        found, rows = segment.rows(nums[ours])
+        there = np.arange(len(ours))[found]
         absent = set(range(len(ours))) - set(there.tolist())
         yield from (_of(space, int(nums[ours[at]]), "it is not in the vector index") for at in sorted(absent))
         codes, scales = segment.codes[rows], segment.scales[rows]

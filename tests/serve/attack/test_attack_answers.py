@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import json
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 from http_peers import served
+from mcp_peers import in_process, text_of
 from peers import OpenPeer
 
 from holdfast.errors import NotFound
 from holdfast.serve.faults import fault_of
 from holdfast.serve.mcp.calls import _told
+from holdfast.serve.memories import Memories
+from holdfast.serve.rpc import Rpc
+from holdfast.serve.rpc_methods import rpc_methods
+from holdfast.testing import HashEmbedder
+from memories import QUICK
+from pace import slowness
 
+_Said = TypeVar("_Said")
 BO = "a-token-of-bo-" + "y" * 32
 
 
@@ -56,3 +68,49 @@ def test_an_error_does_not_send_back_all_that_was_sent(tmp_path: Path) -> None:
             answer = client.post(f"/v1/{verb}", json=given)
             assert answer.status_code in (404, 422) and len(answer.content) < 10_000, verb
     assert len(_told(fault_of(NotFound(long)))) < 10_000
+
+
+UNKNOWN = {f"field{number}": 1 for number in range(300_000)}
+
+
+@pytest.mark.requirement("SAFE-4", "API-1")
+def test_a_great_many_unknown_fields_are_refused_in_a_moment_and_few_are_named(tmp_path: Path) -> None:
+    memories = Memories(tmp_path / "rpc.db", "ana", embedder=HashEmbedder(), settings=QUICK)
+    line = json.dumps({"jsonrpc": "2.0", "method": "memory.recent", "params": UNKNOWN, "id": 1}).encode()
+    body, kind = json.dumps(UNKNOWN).encode(), {"content-type": "application/json"}
+    with served(tmp_path) as server, server.client() as client, in_process(tmp_path / "mcp.db") as model:
+        rpc = Rpc(rpc_methods(memories), 1)
+        client.post("/v1/recent", json={})  # what is loaded for the first call is no cost of the next
+        model.ask("memory_recent")
+        said = {
+            "HTTP": quickly(lambda: client.post("/v1/recent", content=body, headers=kind).text),
+            "RPC": quickly(lambda: str(rpc.read(line).run())),
+            "MCP": quickly(lambda: text_of(model.ask("memory_recent", UNKNOWN))),
+        }
+    memories.close()
+    for surface, told in said.items():
+        assert "field0" in told and "299,995 others" in told and len(told) < 1000, surface
+
+
+@pytest.mark.requirement("SAFE-4")
+@pytest.mark.parametrize(
+    ("verb", "given"),
+    [
+        ("ingest_many", {"messages": [1] * 300_000}),
+        ("context", {"messages": ["x"] * 300_000}),
+        ("calibrate", {"labels": [None] * 300_000}),
+    ],
+)
+def test_of_a_long_list_the_first_wrong_value_is_told(verb: str, given: dict[str, object], tmp_path: Path) -> None:
+    with served(tmp_path) as server, server.client() as client:
+        client.post(f"/v1/{verb}", json={})
+        answer = quickly(lambda: client.post(f"/v1/{verb}", json=given))
+    assert answer.status_code == 422 and ".0: input should be a valid dictionary" in answer.json()["detail"]
+
+
+def quickly(ask: Callable[[], _Said]) -> _Said:
+    """What was answered, within a second of all threads' processor time; half of that is the client's own."""
+    started = time.process_time()
+    said = ask()
+    assert time.process_time() - started < 1.0 * slowness()
+    return said

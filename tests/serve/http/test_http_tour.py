@@ -15,7 +15,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "http.md"
 def said(server: Server, line: str) -> tuple[int, str]:
     """What a line of curl gets."""
     filled = line.replace("$URL", f"http://{server.host}").replace("$auth", f"Authorization: Bearer {server.token}")
-    words = iter(shlex.split(filled.replace("$json", "Content-Type: application/json"))[1:])
+    words = iter(shlex.split(filled.replace("$json", "Content-Type: application/json"), comments=True)[1:])
     headers, body, method, url = {}, None, "GET", ""
     for word in words:
         if word == "-H":

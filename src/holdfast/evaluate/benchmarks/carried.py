@@ -82,6 +82,7 @@ def _settings() -> Settings:
         usual,
         store=replace(usual.store, durable=False),
         admit=replace(usual.admit, enabled=False),  # what a turn said would be said twice
+        compact=replace(usual.compact, budget_tokens=_TOKENS),  # a rule of the user's own may well become guidance
         context=replace(
             usual.context, deadline_s=600.0, embedder_s=60.0, tail_turns=_TEXTS * len(ORIGINS), candidates=10**4,
             soft_share=1.0,

@@ -2,14 +2,15 @@
 
 Every fact is said by the user, in order, without its number. `newest_first`: the first hit holds the answer.
 `stale_first`: it does not, and is an older wording of a fact that holds the answer: the same but for the value.
+Plain BM25 and plain vectors are asked the same over the same facts.
 """
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -22,10 +23,12 @@ from holdfast.evaluate.admitting import (
     bench_settings,
     share,
 )
+from holdfast.evaluate.baselines import Bm25, Vectors
 from holdfast.evaluate.files import read_json
 from holdfast.evaluate.shapes import read_shape
 from holdfast.memory import Memory
-from holdfast.model import Hit, Record
+from holdfast.model import Record
+from holdfast.models.embedder import Embedder
 from holdfast.version import __version__
 
 __all__ = ["is_stale", "run"]
@@ -38,6 +41,10 @@ _LOOKED_AT = 5
 _LEAST_FRAME = 2
 """Words that two wordings of a fact must share at least, besides the value."""
 _EXAMPLES = 20
+_BASELINES = ("bm25", "vector")
+
+_Found = Callable[[str], Sequence[str]]
+"""The texts that are found for a question, best first."""
 
 
 @dataclass(frozen=True)
@@ -86,23 +93,28 @@ class _Tally:
         }
 
 
+_Tallies = dict[str, _Tally]
+"""By hops."""
+
+
 @dataclass(slots=True)
 class _Size:
-    """All that was asked of one list of facts."""
+    """All that was asked of one list of facts: of search, and of every baseline by its name."""
 
     facts: int
     live: int
     superseded: int
-    tallies: dict[str, _Tally]
+    tallies: _Tallies = field(default_factory=dict)
+    baselines: dict[str, _Tallies] = field(default_factory=dict)
 
     def figures(self) -> dict[str, object]:
-        hops = {name: tally.figures() for name, tally in self.tallies.items()}
-        return {"facts": self.facts, "records_live": self.live, "records_superseded": self.superseded, **hops}
+        told = {"facts": self.facts, "records_live": self.live, "records_superseded": self.superseded}
+        baselines = {name: _figures(tallies) for name, tallies in self.baselines.items()}
+        return {**told, **_figures(self.tallies), "baselines": baselines}
 
 
 def run(paths: Sequence[Path], progress: Progress | None = None) -> dict[str, object]:
     start = time.perf_counter()
-    tell = progress or (lambda step, done, total: None)
     contexts: dict[str, list[tuple[str, str, _Part]]] = {}
     for path in paths:
         for part in read_shape(list[_Part], read_json(path), path, "FactConsolidation"):
@@ -113,16 +125,19 @@ def run(paths: Sequence[Path], progress: Progress | None = None) -> dict[str, ob
     missed: dict[str, list[str]] = {hops: [] for hops in _HOPS.values()}
     with admitting(settings, embedder) as memory_of:
         for number, (context, parts) in enumerate(contexts.items()):
+            facts = _facts(context)
+            asked = [(hops, part) for _, hops, part in parts]
             with memory_of(f"facts {number}") as memory:
-                size = _tell_facts(memory, context)
-                for _, hops, part in parts:
-                    size.tallies[hops] = size.tallies.get(hops, _Tally()) + _ask(memory, part, missed[hops], tell)
+                size = _tell_facts(memory, facts)
+                size.tallies = _ask_all(_search(memory), asked, facts, missed, progress)
+            size.baselines = {name: _ask_all(found, asked, facts) for name, found in _plain(facts, embedder).items()}
             sizes[_free_name(parts[0][0], sizes)] = size
-    together = {hops: _together(sizes, hops).figures() for hops in _HOPS.values()}
+    baselines = {name: [size.baselines[name] for size in sizes.values()] for name in _BASELINES}
     return {
         "set": "facts",
         "n": sum(tally.n for size in sizes.values() for tally in size.tallies.values()),
-        **together,
+        **_together([size.tallies for size in sizes.values()]),
+        "baselines": {name: _together(tallies) for name, tallies in baselines.items()},
         "sizes": {name: size.figures() for name, size in sizes.items()},
         "examples": {hops: some[:_EXAMPLES] for hops, some in missed.items()},
         "seconds": round(time.perf_counter() - start, 1),
@@ -135,17 +150,20 @@ def _free_name(name: str, taken: Mapping[str, object]) -> str:
     return name if name not in taken else f"{name} ({len(taken) + 1})"
 
 
-def _together(sizes: Mapping[str, _Size], hops: str) -> _Tally:
-    return sum((size.tallies[hops] for size in sizes.values() if hops in size.tallies), _Tally())
+def _together(tallies: Sequence[_Tallies]) -> dict[str, object]:
+    return _figures({hops: sum((one[hops] for one in tallies if hops in one), _Tally()) for hops in _HOPS.values()})
+
+
+def _figures(tallies: _Tallies) -> dict[str, object]:
+    return {hops: tally.figures() for hops, tally in tallies.items()}
 
 
 def _facts(context: str) -> list[str]:
     return [found.strip() for found in _NUMBERED.findall(context)]
 
 
-def _tell_facts(memory: Memory, context: str) -> _Size:
+def _tell_facts(memory: Memory, facts: Sequence[str]) -> _Size:
     """A minute between two facts: which is the newest is told by time and by the log alike."""
-    facts = _facts(context)
     messages = [
         {"role": "user", "content": fact, "at": _START + timedelta(minutes=number), "key": str(number)}
         for number, fact in enumerate(facts)
@@ -156,28 +174,55 @@ def _tell_facts(memory: Memory, context: str) -> _Size:
     for turn in turns:
         records |= {record.id: record for record in became(memory, turn.id).records}
     live = sum(record.superseded_by is None for record in records.values())
-    return _Size(len(facts), live, len(records) - live, {})
+    return _Size(len(facts), live, len(records) - live)
 
 
-def _ask(memory: Memory, part: _Part, missed: list[str], tell: Progress) -> _Tally:
-    facts = _facts(part.context)
+def _search(memory: Memory) -> _Found:
+    return lambda question: [hit.text for hit in memory.search(question, limit=_LOOKED_AT)]
+
+
+def _plain(facts: Sequence[str], embedder: Embedder) -> dict[str, _Found]:
+    """The baselines over the facts as they are told; of equals both put the later first, which is to their favour."""
+
+    def found_by(rank: Callable[[str], Sequence[int]]) -> _Found:
+        return lambda question: [facts[number] for number in rank(question)[:_LOOKED_AT]]
+
+    return {"bm25": found_by(Bm25(facts).rank), "vector": found_by(Vectors(facts, embedder).rank)}
+
+
+def _ask_all(
+    found: _Found,
+    asked: Sequence[tuple[str, _Part]],
+    facts: Sequence[str],
+    missed: Mapping[str, list[str]] | None = None,
+    tell: Progress | None = None,
+) -> _Tallies:
+    tallies: _Tallies = {}
+    for hops, part in asked:
+        tally = _ask(found, part, facts, [] if missed is None else missed[hops], tell)
+        tallies[hops] = tallies.get(hops, _Tally()) + tally
+    return tallies
+
+
+def _ask(found: _Found, part: _Part, facts: Sequence[str], missed: list[str], tell: Progress | None) -> _Tally:
     tally = _Tally(n=len(part.questions))
     for number, (question, answers) in enumerate(zip(part.questions, part.answers, strict=True)):
-        hits = memory.search(question, limit=_LOOKED_AT)
-        tally.newest_among += any(_holds(hit, answers) for hit in hits)
-        if hits and _holds(hits[0], answers):
+        texts = found(question)
+        tally.newest_among += any(_holds(text, answers) for text in texts)
+        if texts and _holds(texts[0], answers):
             tally.newest_first += 1
         else:
-            stale = bool(hits) and is_stale(hits[0].text, answers, facts)
+            stale = bool(texts) and is_stale(texts[0], answers, facts)
             tally.stale_first += stale
-            found = hits[0].text if hits else "nothing"
-            missed.append(f"{question} {' / '.join(answers)} | {'stale' if stale else 'other'}: {found}")
-        tell(part.metadata.source, number + 1, len(part.questions))
+            first = texts[0] if texts else "nothing"
+            missed.append(f"{question} {' / '.join(answers)} | {'stale' if stale else 'other'}: {first}")
+        if tell is not None:
+            tell(part.metadata.source, number + 1, len(part.questions))
     return tally
 
 
-def _holds(hit: Hit, answers: Sequence[str]) -> bool:
-    return any(answer.casefold() in hit.text.casefold() for answer in answers)
+def _holds(text: str, answers: Sequence[str]) -> bool:
+    return any(answer.casefold() in text.casefold() for answer in answers)
 
 
 def is_stale(text: str, answers: Sequence[str], facts: Sequence[str]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
-from anyio import to_thread
+from anyio import CapacityLimiter, to_thread
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -15,18 +15,18 @@ from starlette.types import ASGIApp
 
 from holdfast.serve.faults import INVALID_REQUEST, Fault, fault_of
 from holdfast.serve.http.addresses import Addresses
+from holdfast.serve.http.crews import open_crews
 from holdfast.serve.http.door import Door
 from holdfast.serve.http.export import Export
 from holdfast.serve.http.guard import Guard
 from holdfast.serve.http.metrics import TEXT, Metrics
 from holdfast.serve.http.openapi import openapi
 from holdfast.serve.http.problems import problem
-from holdfast.serve.http.verb_routes import verb_routes
+from holdfast.serve.http.verb_routes import Straight, verb_apps
 from holdfast.serve.inspector.app import inspector_routes
 from holdfast.serve.json_text import encode
 from holdfast.serve.mcp.http import mcp_app
 from holdfast.serve.memories import Memories
-from holdfast.serve.pace import open_pace
 from holdfast.serve.verbs import Surroundings
 
 __all__ = ["create_app"]
@@ -47,12 +47,13 @@ def create_app(
     """
     settings = memories.settings.serve
     metrics = Metrics()
-    pace = open_pace(settings)
-    around = Surroundings(tuple(rules), memories.bound)
+    slow = CapacityLimiter(settings.slow_calls)
+    around = Surroundings(tuple(rules), memories.bound, memories.places)
+    verbs = verb_apps(memories, around, open_crews(settings), metrics)
     mcp = mcp_app(memories, rules, hosts=sorted(addresses.hosts), origins=sorted(addresses.origins))
 
     async def counters(request: Request) -> Response:
-        behind = await to_thread.run_sync(_behind, memories, limiter=pace.slow)
+        behind = await to_thread.run_sync(_behind, memories, limiter=slow)
         return Response(metrics.text(behind), media_type=TEXT)
 
     async def document(request: Request) -> Response:
@@ -64,8 +65,8 @@ def create_app(
             yield
 
     routes: list[BaseRoute] = [
-        *verb_routes(memories, around, pace, metrics),
-        Route("/v1/export", Export(memories, pace.slow), methods=["GET"]),
+        *(Route(path, verb, methods=["POST"]) for path, verb in verbs.items()),
+        Route("/v1/export", Export(memories, slow), methods=["GET"]),
         Route("/healthz", _health, methods=["GET"]),
         Route("/metrics", counters, methods=["GET"]),
         Route("/openapi.json", document, methods=["GET"]),
@@ -74,7 +75,7 @@ def create_app(
     ]
     app = Starlette(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: _told, Exception: _failed})
     app.router.redirect_slashes = False  # a path is what it is, and is not spelled in two ways
-    return Guard(app, Door(addresses, token, bound or {}), settings, metrics)
+    return Guard(Straight(verbs, app), Door(addresses, token, bound or {}), settings, metrics)
 
 
 async def _health(request: Request) -> Response:

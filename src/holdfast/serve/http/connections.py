@@ -6,6 +6,7 @@ import asyncio
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from holdfast.serve.http.letters import Letters
 from holdfast.settings import ServeSettings
 
 __all__ = ["connections"]
@@ -23,7 +24,7 @@ def connections(settings: ServeSettings) -> type[H11Protocol]:
                 self.transport = transport  # connection_lost closes it
                 transport.abort()
                 return
-            super().connection_made(transport)
+            super().connection_made(Letters.of(transport, self.loop))
             self._wait()
 
         def handle_events(self) -> None:

@@ -12,7 +12,7 @@ from anyio.streams.memory import MemoryObjectSendStream
 from starlette.types import Receive, Scope, Send
 
 from holdfast.serve.faults import fault_of
-from holdfast.serve.http.namespaces import namespace_of
+from holdfast.serve.http.namespaces import is_confined, namespace_of
 from holdfast.serve.http.problems import problem
 from holdfast.serve.memories import Memories
 
@@ -34,7 +34,7 @@ class Export:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             named = namespace_of(scope)
-            await to_thread.run_sync(self._check, named, limiter=self.limiter)
+            await to_thread.run_sync(self._check, named, is_confined(scope), limiter=self.limiter)
         except Exception as error:
             await problem(fault_of(error))(scope, receive, send)
             return
@@ -72,8 +72,8 @@ class Export:
             group.cancel_scope.cancel()
         return whole
 
-    def _check(self, named: str | None) -> None:
-        with self.memories.lend(named, reads=True):
+    def _check(self, named: str | None, confined: bool) -> None:
+        with self.memories.lend(named, reads=True, confined=confined):
             pass
 
     def _write(self, named: str | None, writer: MemoryObjectSendStream[bytes]) -> None:

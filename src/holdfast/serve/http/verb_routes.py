@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from anyio import to_thread
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
-from starlette.routing import Route
-from starlette.types import Scope
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from holdfast.errors import InputError
 from holdfast.serve.faults import fault_of
+from holdfast.serve.http.crews import Crews
 from holdfast.serve.http.metrics import Metrics
 from holdfast.serve.http.namespaces import is_confined, namespace_of
 from holdfast.serve.http.problems import PROBLEM, Refusal, told
 from holdfast.serve.inputs import Input
 from holdfast.serve.json_text import NotJson, encode, read_json
 from holdfast.serve.memories import Memories
-from holdfast.serve.pace import Pace
+from holdfast.serve.outputs import Kept, KeptMany
 from holdfast.serve.tracing import caller_of
-from holdfast.serve.verbs import VERBS, Danger, Surroundings, Verb, call
+from holdfast.serve.verbs import VERBS, Danger, Surroundings, Verb, answer
 
-__all__ = ["verb_routes"]
+__all__ = ["Straight", "verb_apps"]
 
 _JSON = "application/json"
 _HEADERS = {"cache-control": "no-store"}
@@ -43,26 +43,31 @@ class _Offer:
     verb: Verb[Input]
     memories: Memories
     around: Surroundings
-    pace: Pace
+    crews: Crews
     metrics: Metrics
 
-    async def answer(self, request: Request) -> Response:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         start = time.perf_counter()
-        body = await request.body()
-        made = await to_thread.run_sync(self._do, request.scope, body, limiter=self.pace.of(self.verb))
+        try:
+            body = await Request(scope, receive).body()
+        except ClientDisconnect:
+            return
+        loop = asyncio.get_running_loop()
+        made = await loop.run_in_executor(self.crews.of(self.verb), self._do, scope, body)
         self.metrics.called(self.verb.name, made.status, time.perf_counter() - start, made.turns)
-        return Response(made.body, made.status, _HEADERS, made.media_type)
+        await Response(made.body, made.status, _HEADERS, made.media_type)(scope, receive, send)
 
     def _do(self, scope: Scope, body: bytes) -> _Answer:
         try:
             payload = _payload(scope, body)
-            around = replace(self.around, confined=True) if is_confined(scope) else self.around
+            confined, reads = is_confined(scope), self.verb.danger is Danger.READS
+            around = replace(self.around, confined=True) if confined else self.around
             with (
                 caller_of(scope),
-                self.memories.lend(namespace_of(scope), reads=self.verb.danger is Danger.READS) as memory,
+                self.memories.lend(namespace_of(scope), reads=reads, confined=confined) as memory,
             ):
-                answer = call(self.verb, memory, payload, around)
-            return _Answer(200, encode(answer), _JSON, _turns(self.verb.name, answer))
+                made = answer(self.verb, memory, payload, around)
+            return _Answer(200, encode(made), _JSON, _turns(made))
         except Refusal as refusal:
             return _Answer(refusal.fault.status, encode(told(refusal.fault)), PROBLEM)
         except Exception as error:  # every error is told, and none ends the server
@@ -70,11 +75,21 @@ class _Offer:
             return _Answer(fault.status, encode(told(fault)), PROBLEM)
 
 
-def verb_routes(memories: Memories, around: Surroundings, pace: Pace, metrics: Metrics) -> list[Route]:
-    return [
-        Route(f"/v1/{verb.name}", _Offer(verb, memories, around, pace, metrics).answer, methods=["POST"])
-        for verb in VERBS.values()
-    ]
+def verb_apps(memories: Memories, around: Surroundings, crews: Crews, metrics: Metrics) -> dict[str, ASGIApp]:
+    """An app for each verb, by its path."""
+    return {f"/v1/{verb.name}": _Offer(verb, memories, around, crews, metrics) for verb in VERBS.values()}
+
+
+class Straight:
+    """The way of nearly every request: a POST to a verb's own path goes to it, past the routes that all others need."""
+
+    def __init__(self, verbs: Mapping[str, ASGIApp], app: ASGIApp) -> None:
+        self._verbs = verbs
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        asked = self._verbs.get(scope["path"]) if scope.get("method") == "POST" else None
+        await (asked or self._app)(scope, receive, send)
 
 
 def _payload(scope: Scope, body: bytes) -> Mapping[str, object]:
@@ -93,9 +108,8 @@ def _payload(scope: Scope, body: bytes) -> Mapping[str, object]:
     return said
 
 
-def _turns(verb: str, answer: object) -> int:
+def _turns(made: object) -> int:
     """The turns that an answer acknowledges."""
-    if verb not in ("ingest", "ingest_many") or not isinstance(answer, dict):
-        return 0
-    kept = answer.get("turns")
-    return len(kept) if isinstance(kept, list) else int(answer.get("turn") is not None)
+    if isinstance(made, Kept):
+        return int(made.turn is not None)
+    return len(made.turns) if isinstance(made, KeptMany) else 0

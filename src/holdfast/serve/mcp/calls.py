@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TypeVar
 
 import anyio
@@ -16,7 +17,7 @@ from holdfast.context.escape import encode
 from holdfast.errors import NotFound
 from holdfast.memory import Memory
 from holdfast.serve.faults import Fault, fault_of
-from holdfast.serve.http.namespaces import namespace_of
+from holdfast.serve.http.namespaces import is_confined, namespace_of
 from holdfast.serve.inputs import Input
 from holdfast.serve.mcp.telling import Telling
 from holdfast.serve.memories import Memories
@@ -35,7 +36,7 @@ class Calls:
 
     def __init__(self, memories: Memories, rules: tuple[str, ...]) -> None:
         self._memories = memories
-        self._around = Surroundings(rules, memories.bound)
+        self._around = Surroundings(rules, memories.bound, memories.places)
         self._telling = Telling(memories.settings)
         self._pace = open_pace(memories.settings.serve)
 
@@ -44,8 +45,10 @@ class Calls:
 
         def work() -> CallToolResult:
             try:
-                with self._memories.lend(_whose(context), reads=verb.danger is Danger.READS) as memory:
-                    given = answer(verb, memory, payload, self._around)
+                confined, reads = _is_confined(context), verb.danger is Danger.READS
+                around = replace(self._around, confined=True) if confined else self._around
+                with self._memories.lend(_whose(context), reads=reads, confined=confined) as memory:
+                    given = answer(verb, memory, payload, around)
                 said = TextContent(text=self._telling.tell(given))
                 return CallToolResult(content=[said], structured_content=plain(given))
             except Exception as error:  # whatever it is: fault_of logs what nobody expected
@@ -58,7 +61,7 @@ class Calls:
 
         def work() -> _Given:
             try:
-                with self._memories.lend(_whose(context), reads=True) as memory:
+                with self._memories.lend(_whose(context), reads=True, confined=_is_confined(context)) as memory:
                     return reading(memory, self._telling)
             except MCPError:
                 raise
@@ -77,6 +80,11 @@ class Calls:
 def _whose(context: Context) -> str | None:
     """What the request's header says; stdio has none, and one namespace."""
     return namespace_of(context.request.scope) if isinstance(context.request, Request) else None
+
+
+def _is_confined(context: Context) -> bool:
+    """Whether the credential opens one memory alone; on stdio that is the server's own matter."""
+    return isinstance(context.request, Request) and is_confined(context.request.scope)
 
 
 def _told(fault: Fault) -> str:

@@ -6,7 +6,7 @@ that is sharded by namespace can send the statement to one node.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -18,20 +18,27 @@ from holdfast.store.protocol import BlockRef, Space
 __all__ = ["IndexReads"]
 
 _DOCUMENT_BLOCK = "SELECT data FROM documents WHERE ns = %(ns)s AND space = %(space)s AND block = %(block)s"
-_POSTINGS = """SELECT term, block, data FROM postings
-    WHERE ns = %(ns)s AND space = %(space)s AND term = ANY(%(terms)s::text[]) ORDER BY term, block"""
+_POSTINGS = """SELECT space, term, block, data FROM postings
+    WHERE ns = %(ns)s AND space = ANY(%(spaces)s::smallint[]) AND term = ANY(%(terms)s::text[])
+    ORDER BY space, term, block"""
 _SEGMENT = """SELECT data FROM segments
     WHERE ns = %(ns)s AND space = %(space)s AND slot = %(slot)s AND block = %(block)s"""
-_VECTORS = """SELECT num, data FROM vectors
-    WHERE ns = %(ns)s AND slot = %(slot)s AND space = %(space)s AND num = ANY(%(nums)s::bigint[])"""
-_VECTORS_BETWEEN = """SELECT num, data FROM vectors
-    WHERE ns = %(ns)s AND slot = %(slot)s AND space = %(space)s AND num > %(after)s AND num <= %(upto)s ORDER BY num"""
+_VECTOR = "SELECT vectors.num, vectors.data FROM vectors"
+# What a turn tells may be the turn's own vector, and is then not written twice (AS_TURN).
+_TOLD = f"""SELECT vectors.num, CASE WHEN length(vectors.data) > 0 THEN vectors.data ELSE own.data END FROM vectors
+    LEFT JOIN vectors AS own ON own.ns = %(ns)s AND own.slot = %(slot)s AND own.space = {int(Space.TURN)}
+        AND own.num = vectors.num AND length(vectors.data) = 0"""
+_OF_SPACE = "WHERE vectors.ns = %(ns)s AND vectors.slot = %(slot)s AND vectors.space = %(space)s"
+_THESE = f"{_OF_SPACE} AND vectors.num = ANY(%(nums)s::bigint[])"
+_BETWEEN = f"{_OF_SPACE} AND vectors.num > %(after)s AND vectors.num <= %(upto)s ORDER BY vectors.num"
 
 
 class IndexReads:
     def __init__(self, tx: Transaction) -> None:
         self._tx = tx
         self._namespace = tx.namespace
+        self._postings: dict[tuple[int, str], list[tuple[int, bytes]]] = {}
+        """What was asked for, by space and term."""
 
     @cached_property
     def _heads(self) -> Heads:
@@ -55,11 +62,18 @@ class IndexReads:
         return self._bytes(_DOCUMENT_BLOCK, space=int(space), block=block)
 
     def postings(self, space: Space, terms: Sequence[str]) -> dict[str, list[tuple[int, bytes]]]:
-        found: dict[str, list[tuple[int, bytes]]] = {term: [] for term in terms}
-        if found and self._heads.documents.get(int(space)):
-            for term, block, data in self._rows(_POSTINGS, space=int(space), terms=list(found)):
-                found[term].append((block, data))
-        return found
+        asked = dict.fromkeys(terms)
+        if int(space) in self._heads.documents:
+            self._read_postings(space, [term for term in asked if (int(space), term) not in self._postings])
+        return {term: list(self._postings.get((int(space), term), ())) for term in asked}
+
+    def _read_postings(self, space: Space, terms: Sequence[str]) -> None:
+        """Those of turns bring the others along, for a search asks for the same terms in one space after the other."""
+        spaces = [int(space)] if space is Space.RECORD else list(self._heads.documents)
+        for one in spaces:
+            self._postings.update({(one, term): [] for term in terms})
+        for one, term, block, data in self._rows(_POSTINGS, spaces=spaces, terms=list(terms)) if terms else ():
+            self._postings[one, term].append((block, data))
 
     def segment_blocks(self, space: Space, fingerprint: str) -> list[BlockRef]:
         slot = self._slot(fingerprint)
@@ -74,27 +88,15 @@ class IndexReads:
         slot = self._slot(fingerprint)
         if slot is None or not nums:
             return []
-        rows = self._rows(_VECTORS, slot=slot, space=int(space), nums=[int(num) for num in nums])
-        return self._vectors_of(space, slot, rows)
+        asked = [int(num) for num in nums]
+        return _read_vectors(self._rows(f"{_from(space)} {_THESE}", slot=slot, space=int(space), nums=asked))
 
     def vectors_between(self, space: Space, fingerprint: str, after: int, upto: int) -> list[tuple[int, bytes]]:
         slot = self._slot(fingerprint)
         if slot is None:
             return []
-        rows = self._rows(_VECTORS_BETWEEN, slot=slot, space=int(space), after=after, upto=upto)
-        return self._vectors_of(space, slot, rows)
-
-    def _vectors_of(self, space: Space, slot: int, rows: Iterable[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
-        found = list(rows)
-        own = self._own_vectors(slot, [num for num, data in found if not data]) if space is Space.TOLD else {}
-        vectors = whole([own.get(num, data) for num, data in found])
-        return [(num, data) for (num, _), data in zip(found, vectors, strict=True)]
-
-    def _own_vectors(self, slot: int, nums: Sequence[int]) -> Mapping[int, bytes]:
-        """What a turn tells may be the turn's own vector, and is then not written twice (AS_TURN)."""
-        if not nums:
-            return {}
-        return dict(self._rows(_VECTORS, slot=slot, space=int(Space.TURN), nums=list(nums)))
+        sql = f"{_from(space)} {_BETWEEN}"
+        return _read_vectors(self._rows(sql, slot=slot, space=int(space), after=after, upto=upto))
 
     def _slot(self, fingerprint: str) -> int | None:
         """Where this model's vectors lie; None if it has none here."""
@@ -104,3 +106,13 @@ class IndexReads:
         data = self._one(sql, **values)
         assert isinstance(data, bytes)
         return data
+
+
+def _from(space: Space) -> str:
+    return _TOLD if space is Space.TOLD else _VECTOR
+
+
+def _read_vectors(rows: Iterable[tuple[int, bytes | None]]) -> list[tuple[int, bytes]]:
+    """Without those that are a turn's own where the turn has none."""
+    found = [(num, data) for num, data in rows if data is not None]
+    return [(num, data) for (num, _), data in zip(found, whole([data for _, data in found]), strict=True)]

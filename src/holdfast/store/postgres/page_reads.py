@@ -10,7 +10,7 @@ from datetime import datetime
 from holdfast.model import Kind, Provenance, Record, Turn
 from holdfast.moments import from_micros, to_micros
 from holdfast.store.codes import kind_number
-from holdfast.store.postgres.record_reads import FROM_RECORDS, IS_LIVE, RECORD_COLUMNS, RecordReads
+from holdfast.store.postgres.record_reads import FROM_RECORDS, IS_LIVE, WITH_SOURCES, RecordReads
 from holdfast.store.postgres.turn_reads import FROM_LOG, TURN_COLUMNS
 from holdfast.store.protocol import SessionSpan
 
@@ -79,6 +79,6 @@ class PageReads(RecordReads):
             where = f"""{where} AND (records.at, records.born, records.num) < (
                 SELECT behind.at, behind.born, behind.num FROM records AS behind
                 WHERE behind.ns = %(ns)s AND behind.id = %(before)s)"""
-        sql = f"""SELECT {RECORD_COLUMNS} {FROM_RECORDS} WHERE {where}
+        sql = f"""SELECT {WITH_SOURCES} {FROM_RECORDS} WHERE {where}
             ORDER BY records.at DESC, records.born DESC, records.num DESC LIMIT %(limit)s"""
         return list(self._records(sql, **values).values())

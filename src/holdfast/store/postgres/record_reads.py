@@ -13,11 +13,15 @@ from holdfast.store.postgres.turn_reads import FROM_LOG, TURN_COLUMNS, TurnReads
 from holdfast.store.protocol import COMPACTION, Idle, Space, Standing
 from holdfast.store.rows import read_record, unpack_metadata
 
-__all__ = ["FROM_RECORDS", "IS_LIVE", "OF_HIDDEN", "RECORD_COLUMNS", "RecordReads"]
+__all__ = ["FROM_RECORDS", "IS_LIVE", "OF_HIDDEN", "WITH_SOURCES", "RecordReads"]
 
 RECORD_COLUMNS = """records.num, records.id, records.kind, records.text, records.provenance,
     records.confidence, records.evidence_count, records.at, records.valid_from, records.valid_to, records.superseded_by,
     retrievals.count, retrievals.last, records.metadata, records.notches, records.trust"""
+WITH_SOURCES = f"""{RECORD_COLUMNS}, ARRAY(SELECT log.id FROM sources AS of
+    JOIN log ON log.ns = of.ns AND log.seq = of.turn
+    WHERE of.ns = %(ns)s AND of.record = records.num ORDER BY of.turn)"""
+"""… and the ids of the turns that it came from, in the order of the log."""
 FROM_RECORDS = """FROM records
     LEFT JOIN retrievals ON retrievals.ns = records.ns AND retrievals.subject = records.id"""
 # Records all of whose turns are forgotten: what a turn said is not served as a fact when the turn is hidden. And a
@@ -33,9 +37,6 @@ OF_HIDDEN = """SELECT sources.record FROM hidden
 IS_LIVE = f"""records.superseded_by IS NULL
     AND NOT EXISTS (SELECT 1 FROM hidden WHERE hidden.ns = %(ns)s AND hidden.subject = records.id)
     AND records.num NOT IN ({OF_HIDDEN})"""
-_SOURCES = """SELECT sources.record, log.id FROM sources
-    JOIN log ON log.ns = sources.ns AND log.seq = sources.turn
-    WHERE sources.ns = %(ns)s AND sources.record = ANY(%(nums)s::bigint[]) ORDER BY sources.record, sources.turn"""
 _IN_SESSION = """EXISTS (SELECT 1 FROM sources
     JOIN log ON log.ns = sources.ns AND log.seq = sources.turn
     WHERE sources.ns = %(ns)s AND sources.record = records.num AND log.session = %(session)s)"""
@@ -59,7 +60,7 @@ _STANDING = f"""SELECT {RECORD_COLUMNS}, records.born, records.retired, hidden.s
     JOIN vectors ON vectors.ns = records.ns AND vectors.slot = %(slot)s AND vectors.space = %(space)s
         AND vectors.num = records.num
     LEFT JOIN hidden ON hidden.ns = records.ns AND hidden.subject = records.id
-    WHERE records.ns = %(ns)s ORDER BY records.num"""
+    WHERE records.ns = %(ns)s AND records.num > %(after)s ORDER BY records.num"""
 _IDLE = f"""SELECT records.id, records.kind, records.text, records.provenance, records.confidence,
     records.notches, records.trust, records.at, made.recorded_at,
     (SELECT max(log.at) FROM sources JOIN log ON log.ns = sources.ns AND log.seq = sources.turn
@@ -75,25 +76,21 @@ _SUMMARY = kind_number(Kind.SUMMARY)
 
 class RecordReads(TurnReads):
     def record(self, record_id: str) -> Record | None:
-        sql = f"SELECT {RECORD_COLUMNS} {FROM_RECORDS} WHERE records.ns = %(ns)s AND records.id = %(id)s"
+        sql = f"SELECT {WITH_SOURCES} {FROM_RECORDS} WHERE records.ns = %(ns)s AND records.id = %(id)s"
         return next(iter(self._records(sql, id=record_id).values()), None)
 
     def records(self, nums: Sequence[int]) -> dict[int, Record]:
-        sql = f"""SELECT {RECORD_COLUMNS} {FROM_RECORDS}
+        sql = f"""SELECT {WITH_SOURCES} {FROM_RECORDS}
             WHERE records.ns = %(ns)s AND records.num = ANY(%(nums)s::bigint[])"""
         return self._records(sql, nums=[int(num) for num in nums]) if len(nums) else {}
 
     def _records(self, sql: str, **values: object) -> dict[int, Record]:
-        """By number, in the order of the statement, with the turns each came from in the order of the log."""
-        rows = self._rows(sql, **values)
-        turn_ids: dict[int, list[str]] = {row[0]: [] for row in rows}
-        for num, turn_id in self._rows(_SOURCES, nums=list(turn_ids)) if rows else ():
-            turn_ids[num].append(turn_id)
-        return {row[0]: read_record(self._namespace, row, turn_ids[row[0]]) for row in rows}
+        """By number, in the order of the statement, which selects WITH_SOURCES."""
+        return {row[0]: read_record(self._namespace, row[:-1], row[-1]) for row in self._rows(sql, **values)}
 
     def records_of(self, turn: Turn) -> list[Record]:
         # By the line that made them: their numbers are others after a rebuild, which makes those of acts first.
-        sql = f"""SELECT {RECORD_COLUMNS} {FROM_RECORDS}
+        sql = f"""SELECT {WITH_SOURCES} {FROM_RECORDS}
             JOIN sources ON sources.ns = records.ns AND sources.record = records.num
             WHERE records.ns = %(ns)s AND sources.turn = %(turn)s ORDER BY records.born, records.num"""
         return list(self._records(sql, turn=turn.seq).values())
@@ -118,7 +115,7 @@ class RecordReads(TurnReads):
             where, values["until"] = f"{where} AND records.at < %(until)s", to_micros(until)
         if session is not None:
             where, values["session"] = f"{where} AND {_IN_SESSION}", self.session_number(session) or 0
-        sql = f"""SELECT {RECORD_COLUMNS} {FROM_RECORDS} WHERE records.ns = %(ns)s AND {where}
+        sql = f"""SELECT {WITH_SOURCES} {FROM_RECORDS} WHERE records.ns = %(ns)s AND {where}
             ORDER BY records.at DESC, records.born DESC, records.num DESC LIMIT %(limit)s"""
         return list(self._records(sql, **values).values())
 
@@ -161,12 +158,12 @@ class RecordReads(TurnReads):
 
     # --- for derived work and the janitor
 
-    def standing(self, fingerprint: str) -> list[Standing]:
+    def standing(self, fingerprint: str, after: int = 0) -> list[Standing]:
         slot = self._slot(fingerprint)
         if slot is None:
             return []
         found = []
-        for row in self._rows(_STANDING, slot=slot, space=int(Space.RECORD)):
+        for row in self._rows(_STANDING, slot=slot, space=int(Space.RECORD), after=after):
             born, retired, hidden, stored = row[-4:]
             record = read_record(self._namespace, row[:-4], (), lower=False)
             if COMPACTION in record.metadata:  # it says again what turns said: nothing to compare a new turn with

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from secrets import randbits
+
 from holdfast.store.codes import SLOTS
 from holdfast.store.postgres.acts import note_admitted, replay_acts
 from holdfast.store.postgres.transaction import Transaction
-from holdfast.store.protocol import PASSAGES_STAGE, Space
+from holdfast.store.protocol import EPOCH_STAGE, PASSAGES_STAGE, Space
 
 __all__ = ["clear_views"]
 
@@ -26,6 +28,10 @@ def clear_views(tx: Transaction) -> None:
     for table in _VIEWS:
         tx.execute(f"DELETE FROM {table} WHERE ns = %(ns)s")
     tx.execute("DELETE FROM cursors WHERE ns = %(ns)s AND stage <> %(stage)s", {"stage": PASSAGES_STAGE})
+    tx.execute(
+        "INSERT INTO cursors (ns, stage, done) VALUES (%(ns)s, %(stage)s, %(epoch)s)",
+        {"stage": EPOCH_STAGE, "epoch": randbits(62)},
+    )
     replay_acts(tx)
     _carry_vectors(tx, before, _record_texts(tx))
 

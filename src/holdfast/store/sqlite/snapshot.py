@@ -17,7 +17,7 @@ from holdfast.store.halves import whole
 from holdfast.store.protocol import COMPACTION, Counts, Document, Idle, SessionSpan, Space, Standing
 from holdfast.store.rows import read_line, read_record, read_score, read_turn, speaker_of, unpack_metadata
 from holdfast.store.sqlite.health import models, odd_vectors, orphans
-from holdfast.store.sqlite.index_reads import MANY, NO_NAMESPACE, IndexReads
+from holdfast.store.sqlite.index_reads import MANY, NO_NAMESPACE, IndexReads, in_list
 from holdfast.store.sqlite.keys import NS_SHIFT, NUMBER_MASK, number_of, place, vector_place
 from holdfast.store.sqlite.lines import COLUMNS, FROM_LINES
 from holdfast.store.sqlite.pages import OF_HIDDEN, record_rows, session_rows, turn_rows
@@ -40,6 +40,8 @@ class SqliteSnapshot(IndexReads):
         return number_of(last) if isinstance(last, int) else 0
 
     def cursor(self, stage: str) -> int:
+        if not stage.startswith("compact:"):
+            return self._cursors.get(stage, 0)
         done = self._one("SELECT done FROM cursors WHERE ns = ? AND stage = ?", (self.ns, stage))
         return done if isinstance(done, int) else 0
 
@@ -193,10 +195,10 @@ class SqliteSnapshot(IndexReads):
     def turns_named(self, turn_ids: Sequence[str]) -> dict[str, Turn]:
         found = {}
         for start in range(0, len(turn_ids), MANY):
-            part = turn_ids[start : start + MANY]
+            marks, part = in_list(turn_ids[start : start + MANY])
             rows = self._rows(
                 f"""SELECT {TURN_COLUMNS} {FROM_LOG}
-                    WHERE log.ns = ? AND log.id IN ({",".join("?" * len(part))}) AND log.entry = 'turn'""",
+                    WHERE log.ns = ? AND log.id IN ({marks}) AND log.entry = 'turn'""",
                 (self.ns, *part),
             )
             for row in rows:
@@ -207,8 +209,7 @@ class SqliteSnapshot(IndexReads):
     def turns(self, seqs: Sequence[int]) -> dict[int, Turn]:
         found = {}
         for start in range(0, len(seqs), MANY):
-            part = [place(self.ns, seq) for seq in seqs[start : start + MANY]]
-            marks = ",".join("?" * len(part))
+            marks, part = in_list([place(self.ns, seq) for seq in seqs[start : start + MANY]])
             for row in self._rows(
                 f"SELECT {TURN_COLUMNS} {FROM_LOG} WHERE log.pos IN ({marks}) AND log.entry = 'turn'", part
             ):
@@ -279,8 +280,7 @@ class SqliteSnapshot(IndexReads):
     def records(self, nums: Sequence[int]) -> dict[int, Record]:
         found = {}
         for start in range(0, len(nums), MANY):
-            part = [place(self.ns, num) for num in nums[start : start + MANY]]
-            marks = ",".join("?" * len(part))
+            marks, part = in_list([place(self.ns, num) for num in nums[start : start + MANY]])
             rows = list(self._rows(f"SELECT {RECORD_COLUMNS} FROM records WHERE pos IN ({marks})", part))
             turn_ids = self._sources([number_of(row[0]) for row in rows])
             for row in rows:
@@ -291,12 +291,15 @@ class SqliteSnapshot(IndexReads):
     def _sources(self, nums: Sequence[int]) -> dict[int, list[str]]:
         """The ids of the turns that each of these records came from, in the order of the log."""
         found: dict[int, list[str]] = {num: [] for num in nums}
+        if not nums:
+            return found
+        marks, part = in_list(nums)
         rows = self._rows(
             f"""SELECT sources.record, log.id FROM sources
                 JOIN log ON log.pos = (sources.ns << {NS_SHIFT}) | sources.turn
-                WHERE sources.ns = ? AND sources.record IN ({",".join("?" * len(nums))})
+                WHERE sources.ns = ? AND sources.record IN ({marks})
                 ORDER BY sources.record, sources.turn""",
-            (self.ns, *nums),
+            (self.ns, *part),
         )
         for num, turn_id in rows:
             found[num].append(turn_id)
@@ -383,6 +386,9 @@ class SqliteSnapshot(IndexReads):
         return [number_of(pos) for (pos,) in rows]
 
     def hidden(self, space: Space) -> list[int]:
+        forgotten, gone = self._hides
+        if not forgotten and (space is Space.TURN or not gone):
+            return []
         if space is Space.TURN:
             sql = """SELECT log.pos FROM hidden JOIN log ON log.ns = hidden.ns AND log.id = hidden.subject
                      WHERE hidden.ns = ? AND log.entry = 'turn'"""
@@ -458,13 +464,15 @@ class SqliteSnapshot(IndexReads):
         return [(number_of(pos), valid_to) for pos, valid_to in rows]
 
     def successors(self, turns: Sequence[int]) -> list[tuple[int, int]]:
-        marks = ",".join("?" * len(turns))
+        if not turns:
+            return []
+        marks, part = in_list(turns)
         rows = self._rows(
             f"""SELECT sources.turn, records.id, records.superseded_by, records.metadata FROM sources
                 JOIN records ON records.pos = (sources.ns << {NS_SHIFT}) | sources.record
                 WHERE sources.ns = ? AND sources.turn IN ({marks})
                 AND (records.superseded_by IS NOT NULL OR records.metadata LIKE '%"revises"%')""",
-            (self.ns, *turns),
+            (self.ns, *part),
         )
         found: list[tuple[int, int]] = []
         for turn, _, superseded_by, metadata in list(rows):
@@ -484,7 +492,7 @@ class SqliteSnapshot(IndexReads):
         )
         return [turn for (turn,) in rows]
 
-    def standing(self, fingerprint: str) -> list[Standing]:
+    def standing(self, fingerprint: str, after: int = 0) -> list[Standing]:
         slot = self._slot(fingerprint)
         if slot is None:
             return []
@@ -492,8 +500,8 @@ class SqliteSnapshot(IndexReads):
             f"""SELECT {RECORD_COLUMNS}, records.born, records.retired, hidden.seq, vectors.data FROM records
                 JOIN vectors ON vectors.pos = ? + (records.pos & {NUMBER_MASK})
                 LEFT JOIN hidden ON hidden.ns = records.ns AND hidden.subject = records.id
-                WHERE records.pos BETWEEN ? AND ? ORDER BY records.pos""",
-            (vector_place(self.ns, slot, Space.RECORD, 0), place(self.ns, 0), place(self.ns + 1, 0) - 1),
+                WHERE records.pos > ? AND records.pos < ? ORDER BY records.pos""",
+            (vector_place(self.ns, slot, Space.RECORD, 0), place(self.ns, after), place(self.ns + 1, 0)),
         )
         found = []
         for row in rows:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from secrets import randbits
+
 import apsw
 
-from holdfast.store.protocol import PASSAGES_STAGE, Space
+from holdfast.store.protocol import EPOCH_STAGE, PASSAGES_STAGE, Space
 from holdfast.store.sqlite.acts import note_admitted, replay_acts
 from holdfast.store.sqlite.keys import NUMBER_MASK, SLOTS, number_of, vector_place
 
@@ -23,6 +25,7 @@ def clear_views(connection: apsw.Connection, ns: int) -> None:
     for table in _VIEWS:
         connection.execute(f"DELETE FROM {table} WHERE ns = ?", (ns,))
     connection.execute("DELETE FROM cursors WHERE ns = ? AND stage <> ?", (ns, PASSAGES_STAGE))
+    connection.execute("INSERT INTO cursors VALUES (?, ?, ?)", (ns, EPOCH_STAGE, randbits(62)))
     replay_acts(connection, ns)
     _carry_vectors(connection, ns, before, _record_texts(connection, ns))
 

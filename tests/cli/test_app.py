@@ -1,0 +1,61 @@
+"""One verb alone is the verb that it is among all, and a question loads nothing that it does not need."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+
+from holdfast.cli.app import open_app
+
+pytestmark = pytest.mark.requirement("API-1")
+
+_ASK = """
+import json, sys
+from holdfast.cli import main
+code = main(["search", "which port?", "--json", "--store", sys.argv[1], "--namespace", "ana"])
+print(json.dumps([code, sorted(name for name in sys.modules if name.startswith("holdfast."))]))
+"""
+_FOR_OTHERS = {
+    "holdfast.answers", "holdfast.insight", "holdfast.upkeep.reports", "holdfast.cli.show", "holdfast.cli.bench",
+    "holdfast.derive.admission", "holdfast.recall.why", "holdfast.context.assemble",
+}  # fmt: skip
+
+
+def _verbs(*args: str) -> dict[str, object]:
+    """What the app offers for these arguments: each verb with its options and help, groups with their verbs."""
+    return {name: _told(one) for name, one in getattr(get_command(open_app(args)), "commands", {}).items()}
+
+
+def _told(command: object) -> object:
+    inner = getattr(command, "commands", None)
+    if inner is not None:
+        return {name: _told(one) for name, one in inner.items()}
+    options = [(one.name, one.opts, one.default) for one in getattr(command, "params", ())]
+    return getattr(command, "help", None), getattr(command, "rich_help_panel", None), options
+
+
+def test_a_verb_alone_is_the_same_as_among_all() -> None:
+    everything = _verbs()
+    assert len(everything) > 30
+    for name, told in everything.items():
+        assert _verbs(name, "--json") == {name: told}
+
+
+@pytest.mark.parametrize("args", [("--help",), ("serch", "x"), ("--version",)])
+def test_what_begins_with_no_verb_opens_all(args: tuple[str, ...]) -> None:
+    assert list(_verbs(*args)) == list(_verbs())
+
+
+def test_a_question_loads_nothing_that_is_for_other_verbs(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _ASK, str(tmp_path / "memory.db")], capture_output=True, text=True, check=True
+    )
+    code, loaded = json.loads(done.stdout.splitlines()[-1])
+    assert code == 0
+    assert "holdfast.recall.search" in loaded
+    assert _FOR_OTHERS.intersection(loaded) == set()
