@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import numpy as np
@@ -202,7 +203,7 @@ def settled(said: str) -> object:
     return json.loads(re.sub(r'"[tr]-[0-9a-f]{12,}"', '"id"', moments))
 
 
-def mcp_call(tool: str, **given: object) -> dict[str, object]:
+def mcp_call(tool: str, **given: object) -> dict[str, Any]:
     asked = {"name": f"memory_{tool}", "arguments": given}
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": asked}
     kind = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
