@@ -79,6 +79,9 @@ def serve(
     pace: Annotated[
         float, typer.Option("--pace", min=0.01, metavar="S", help="A client ingests and searches once in so long.")
     ] = 1.0,
+    processes: Annotated[
+        int, typer.Option("--processes", min=1, metavar="N", help="Of the server under load; one for each core.")
+    ] = 1,
     out: OutOption = None,
 ) -> None:
     """How a server stands many clients at once, and what RPC and HTTP cost beside a plain call.
@@ -89,7 +92,7 @@ def serve(
 
     check_folder(out)
     with steps() as progress:
-        figures = bench.run(seconds, clients, records, pace, progress)
+        figures = bench.run(seconds, clients, records, pace, processes, progress)
     report(figures, out)
 
 

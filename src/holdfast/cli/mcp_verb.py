@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from holdfast.cli.options import EmbedderOption, JsonOption, NamespaceOption, StoreOption
-from holdfast.cli.serve_verbs import log_to_stderr
+from holdfast.serve.logs import log_to_stderr
 
 __all__ = ["mcp"]
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from holdfast.cli.options import EmbedderOption, JsonOption, NamespaceOption, StoreOption
-from holdfast.cli.serve_verbs import log_to_stderr
 from holdfast.errors import InputError
 
 __all__ = ["serve"]
@@ -39,6 +38,9 @@ def serve(
         list[str] | None,
         typer.Option("--token-for", metavar="NAME=FILE", help="A further token that opens one memory and no other."),
     ] = None,
+    processes: Annotated[
+        int, typer.Option("--processes", min=1, max=64, metavar="N", help="That answer; one for each core is a start.")
+    ] = 1,
     store: StoreOption = None,
     namespace: NamespaceOption = None,
     embedder: EmbedderOption = None,
@@ -48,20 +50,20 @@ def serve(
 
     [dim]holdfast serve --namespace ana --port 8737[/dim]
     """
+    from holdfast.serve.logs import log_to_stderr
     from holdfast.serve.memories import Memories
     from holdfast.serve.run_http import Spot, check_spot, run_http
-    from holdfast.serve.stopping import end_in_time
 
     spot = Spot(host, port, tuple(known_as or ()), allow_remote, token_file, _named(token_for or []))
     check_spot(spot)
     log_to_stderr()
-    with closing(Memories(store or None, namespace or None, embedder=embedder or None, bound=bound)) as memories:
 
-        def announce(url: str, token: str) -> None:
-            told = {"url": url, "token_file": token, "namespace": memories.namespace}
-            typer.echo(json.dumps(told) if as_json else f"{url} (the token is in {token})")
+    def announce(url: str, token: str, own: str | None) -> None:
+        told = {"url": url, "token_file": token, "namespace": own}
+        typer.echo(json.dumps(told) if as_json else f"{url} (the token is in {token})")
 
-        run_http(memories, spot, tuple(rules or ()), announce, end_in_time(memories.settings.serve, memories.close))
+    open_memories = partial(Memories, store or None, namespace or None, embedder=embedder or None, bound=bound)
+    run_http(open_memories, spot, tuple(rules or ()), announce, processes)
 
 
 def _named(given: list[str]) -> tuple[tuple[str, Path], ...]:

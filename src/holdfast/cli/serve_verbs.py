@@ -10,7 +10,7 @@ import typer
 
 from holdfast.cli.options import EmbedderOption, JsonOption, NamespaceOption, StoreOption
 
-__all__ = ["log_to_stderr", "rpc"]
+__all__ = ["rpc"]
 
 
 def rpc(
@@ -31,6 +31,7 @@ def rpc(
 
     [dim]holdfast rpc --namespace ana --listen unix[/dim]
     """
+    from holdfast.serve.logs import log_to_stderr
     from holdfast.serve.memories import Memories
     from holdfast.serve.run_rpc import read_place, run_rpc
     from holdfast.serve.stopping import end_in_time
@@ -47,16 +48,3 @@ def rpc(
                 typer.echo(f"holdfast: the token is in {token_file}", err=True)
 
         run_rpc(memories, place, tuple(rules or ()), announce, end_in_time(memories.settings.serve, memories.close))
-
-
-def log_to_stderr() -> None:
-    """With tracebacks, unlike other verbs: whoever looks after a server needs them, and no peer sees them."""
-    import logging
-
-    handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter("holdfast: %(message)s"))
-    for name in ("holdfast", "uvicorn.error"):
-        log = logging.getLogger(name)
-        if not log.handlers:
-            log.addHandler(handler)
-            log.propagate = False

@@ -32,6 +32,8 @@ class ServeFigures:
     """Turns in the store before."""
     clients: int
     pace_s: float
+    processes: int
+    """Of the server under load."""
     paced: LoadFigures
     """Each client ingests and searches once in pace_s."""
     flat_out: LoadFigures
@@ -51,4 +53,4 @@ _LOAD = LoadFigures(100, 10.0, 0, None, 0, _SPREAD, _SPREAD)
 
 def serve_example() -> ServeFigures:
     times = {"in_process": 1.0, "rpc": 1.5, "http": 2.0}
-    return ServeFigures("serve", 1000, 50, 1.0, _LOAD, _LOAD, times, 0.5, 1.0, 10.0, "0.1.0")
+    return ServeFigures("serve", 1000, 50, 1.0, 1, _LOAD, _LOAD, times, 0.5, 1.0, 10.0, "0.1.0")

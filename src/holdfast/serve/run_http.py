@@ -10,15 +10,17 @@ import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.errors import InputError, MissingExtra
 from holdfast.serve.http.addresses import addresses_of, is_loopback
+from holdfast.serve.logs import log_to_stderr
 from holdfast.serve.memories import Memories
-from holdfast.serve.stopping import Stopping
+from holdfast.serve.siblings import siblings
+from holdfast.serve.stopping import Stopping, end_in_time
 from holdfast.serve.token import read_token, token_path
 from holdfast.serve.weekly import Weekly
 from holdfast.settings import ServeSettings
@@ -67,27 +69,78 @@ def check_spot(spot: Spot) -> Path:
 
 
 def run_http(
-    memories: Memories,
+    open_memories: Callable[[], Memories],
     spot: Spot,
     rules: Sequence[str],
-    announce: Callable[[str, str], None],
-    stopping: Stopping = lambda: None,
+    announce: Callable[[str, str, str | None], None],
+    processes: int = 1,
 ) -> None:
-    """Serve until a signal comes. `announce` is told the address and where the token lies."""
+    """Serve until a signal comes. `announce` is told the address, where the token lies, and the server's own namespace.
+
+    With more `processes` than one, `open_memories` is called in each of them: it must be picklable.
+    """
     token_file = check_spot(spot)
-    create_app = _create_app()
-    token = read_token(token_file)
-    bound = _bound_tokens(spot, token)
-    with contextlib.closing(_bound(spot)) as listening:
-        port = listening.getsockname()[1]
-        addresses = addresses_of(spot.host, port, spot.known_as)
-        app = create_app(memories, token, addresses, rules, bound)
+    _check_processes(processes)
+    with contextlib.ExitStack() as ends:
+        memories = ends.enter_context(contextlib.closing(open_memories()))
+        settings = memories.settings.serve
+        listening = ends.enter_context(contextlib.closing(_bound(spot, processes > 1)))
+        here = replace(spot, port=listening.getsockname()[1])
+        app = _app(memories, here, rules)  # before others are started: what is wrong is told once
         shown = f"[{spot.host}]" if ":" in spot.host else spot.host
-        sys.setswitchinterval(memories.settings.serve.switch_s)
-        _make_room(memories.settings.serve)
+        started = partial(announce, f"http://{shown}:{here.port}", str(token_file), memories.namespace)
+        others = ends.enter_context(
+            siblings(
+                processes - 1,
+                partial(_answer, open_memories, here, tuple(rules)),
+                partial(_bound, here, shared=True, alone=False),
+                settings.stop_s,
+            )
+        )
+        end = end_in_time(settings, memories.close)
+
+        def stopping() -> None:
+            others()
+            end()
+
         with Weekly(memories):
-            started = partial(announce, f"http://{shown}:{port}", str(token_file))
-            make_server(app, memories.settings.serve, started, stopping).run([listening])
+            _serve(app, memories, listening, started, stopping)
+
+
+def _answer(
+    open_memories: Callable[[], Memories],
+    spot: Spot,
+    rules: Sequence[str],
+    listening: socket.socket,
+    started: Callable[[], None],
+) -> None:
+    """What a sibling does. The janitor and the announcement are the first process's."""
+    log_to_stderr()
+    with contextlib.closing(listening), contextlib.closing(open_memories()) as memories:
+        end = end_in_time(memories.settings.serve, memories.close)
+        _serve(_app(memories, spot, rules), memories, listening, started, end)
+
+
+def _app(memories: Memories, spot: Spot, rules: Sequence[str]) -> ASGIApp:
+    token = read_token(check_spot(spot))
+    addresses = addresses_of(spot.host, spot.port, spot.known_as)
+    return _create_app()(memories, token, addresses, rules, _bound_tokens(spot, token))
+
+
+def _serve(
+    app: ASGIApp, memories: Memories, listening: socket.socket, started: Callable[[], None], stopping: Stopping
+) -> None:
+    sys.setswitchinterval(memories.settings.serve.switch_s)
+    _make_room(memories.settings.serve)
+    make_server(app, memories.settings.serve, started, stopping).run([listening])
+
+
+def _check_processes(count: int) -> None:
+    if count > 1 and not sys.platform.startswith("linux"):
+        raise InputError(
+            "several processes on one port need Linux, whose kernel deals connections out among them; without "
+            "--processes one serves here"
+        )
 
 
 def _make_room(settings: ServeSettings) -> None:
@@ -124,12 +177,17 @@ def _create_app() -> Callable[..., ASGIApp]:
     return create_app
 
 
-def _bound(spot: Spot) -> socket.socket:
+def _bound(spot: Spot, shared: bool = False, alone: bool = True) -> socket.socket:
+    """A socket on the spot; `shared` with other processes of this server, `alone` with nobody else's."""
+    if shared and alone:
+        _bound(spot).close()  # sharing would let a second server come in unnoticed
     family = socket.AF_INET6 if ":" in spot.host else socket.AF_INET
     # Named in full: asyncio sends answers at once only where it sees that it is TCP.
     made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     if os.name == "posix":  # so that a server can be started again at once; elsewhere it would let two share the port
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if shared:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
     try:
         made.bind((spot.host, spot.port))
     except (OSError, OverflowError) as error:

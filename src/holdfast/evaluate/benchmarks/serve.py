@@ -47,6 +47,7 @@ def run(
     clients: int = 50,
     records: int = 10_000,
     pace: float = 1.0,
+    processes: int = 1,
     progress: Progress | None = None,
     folder: Path | None = None,
 ) -> dict[str, object]:
@@ -59,7 +60,7 @@ def run(
         store = Path(home) / "memory.db"
         _fill(store, sessions, tell)
         overhead = _overhead(store, asked, tell)
-        with server("serve", store, _NAMESPACE, "--port", "0") as told:
+        with server("serve", store, _NAMESPACE, "--port", "0", "--processes", str(processes)) as told:
 
             def connect() -> Client:
                 return HttpClient(told)
@@ -72,6 +73,7 @@ def run(
             "n": records,
             "clients": clients,
             "pace_s": pace,
+            "processes": processes,
             "paced": _figures(paced, seconds, kept),
             "flat_out": _figures(flat, seconds, kept),
             **overhead,
