@@ -16,7 +16,7 @@ from holdfast.context.result import Context, ContextReceipt
 from holdfast.found import SearchAnswer
 from holdfast.insight import History, Stats, Theme, Themes
 from holdfast.model import Exchange, Hit, Receipt, Record, Status, Turn
-from holdfast.store.protocol import Server
+from holdfast.store.nouns import Server
 from holdfast.upkeep.reports import Imported
 
 __all__ = [

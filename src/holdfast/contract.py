@@ -62,7 +62,7 @@ from holdfast.model import Decision, Record, Why
 from holdfast.serve.http.openapi import openapi
 from holdfast.serve.shapes import DIALECT, pin
 from holdfast.settings import JanitorSettings, Settings
-from holdfast.store.protocol import Server
+from holdfast.store.nouns import Server
 from holdfast.testing import FixedClock, HashEmbedder
 from holdfast.upkeep.memo import Diagnosis
 from holdfast.upkeep.reports import BackedUp, Copied, Erased, Exported, Restored, Tidied

@@ -37,7 +37,8 @@ from holdfast.opened import Progress
 from holdfast.recall.pool import words_stage
 from holdfast.recall.recent import read_thread, recent_exchanges, recent_turns
 from holdfast.recall.semantic import vectors_stage
-from holdfast.store.protocol import Snapshot, Space
+from holdfast.store.nouns import Space
+from holdfast.store.protocol import Snapshot
 from holdfast.tended import Tended
 from holdfast.version import __version__
 

@@ -10,7 +10,7 @@ from holdfast import Memory
 from holdfast.log.messages import read_turn
 from holdfast.model import Decision, Kind, Provenance, Record
 from holdfast.settings import LogSettings, StoreSettings
-from holdfast.store.protocol import ADMIT_STAGE, Changes, Move, NewRecord
+from holdfast.store.nouns import ADMIT_STAGE, Changes, Move, NewRecord
 from holdfast.store.sqlite.engine import SqliteStore
 from memories import QUICK, assistant, ingest_month, user
 

@@ -11,7 +11,7 @@ import pytest
 from holdfast.admit.durability import weigh, weigh_apart
 from holdfast.models.static import StaticEmbedder
 from holdfast.settings import IndexSettings
-from holdfast.store.protocol import Space
+from holdfast.store.nouns import Space
 from holdfast.store.sqlite.engine import SqliteStore
 from memories import QUICK, OpenMemory, ingest_month, month
 

@@ -11,7 +11,7 @@ from holdfast import Memory
 from holdfast.model import Action, Entry
 from holdfast.moments import utc_now
 from holdfast.settings import IndexSettings
-from holdfast.store.protocol import BLOCK
+from holdfast.store.nouns import BLOCK
 from holdfast.store.sqlite.engine import SqliteStore
 from holdfast.testing import FailingEmbedder, HashEmbedder
 from memories import EAGER, QUICK, CountingEmbedder, OpenMemory, answers, found, ingest_month, user

@@ -13,9 +13,9 @@ from holdfast import Memory
 from holdfast.errors import NotFound
 from holdfast.moments import utc_now
 from holdfast.settings import StoreSettings
+from holdfast.store.nouns import Scope
 from holdfast.store.open import open_store
 from holdfast.store.postgres.schema import TABLES
-from holdfast.store.protocol import Scope
 from holdfast.testing import HashEmbedder
 from memories import QUICK, texts, user
 from postgres_engine import Engine

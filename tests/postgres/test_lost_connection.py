@@ -14,8 +14,8 @@ from severing import Cut, Wire
 
 from holdfast import Memory
 from holdfast.settings import StoreSettings
+from holdfast.store.nouns import Changes, Move
 from holdfast.store.open import open_store
-from holdfast.store.protocol import Changes, Move
 from holdfast.testing import HashEmbedder
 from memories import QUICK, texts, user
 from postgres_engine import Engine

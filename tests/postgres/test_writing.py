@@ -16,9 +16,9 @@ import pytest
 from holdfast import Memory
 from holdfast.errors import Closed, InputError, MissingExtra, StoreBusy, StoreError
 from holdfast.settings import StoreSettings
+from holdfast.store.nouns import Changes, Move
 from holdfast.store.open import open_store
 from holdfast.store.postgres.address import read_address
-from holdfast.store.protocol import Changes, Move
 from memories import QUICK, texts, user
 from postgres_engine import Engine
 

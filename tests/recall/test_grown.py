@@ -25,7 +25,8 @@ from holdfast.recall.rank import _best_of_session
 from holdfast.recall.semantic import Gathered
 from holdfast.recall.shelf import Columns, Shelves
 from holdfast.settings import IndexSettings
-from holdfast.store.protocol import Snapshot, Space, Store
+from holdfast.store.nouns import Space
+from holdfast.store.protocol import Snapshot, Store
 from holdfast.testing import FixedClock, HashEmbedder
 from memories import QUICK
 

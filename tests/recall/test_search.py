@@ -15,7 +15,7 @@ from holdfast.derive.words import index_words
 from holdfast.errors import InputError
 from holdfast.models.static import StaticEmbedder
 from holdfast.settings import AdmitSettings, IndexSettings, RecallSettings
-from holdfast.store.protocol import Space
+from holdfast.store.nouns import Space
 from holdfast.store.sqlite.engine import SqliteStore
 from holdfast.testing import FixedClock, HashEmbedder
 from holdfast.wire import plain

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from holdfast import Memory
 from holdfast.recall.pool import Earlier, Pool, _counted, _empty, _in_line
 from holdfast.settings import IndexSettings
-from holdfast.store.protocol import Space
+from holdfast.store.nouns import Space
 from memories import QUICK, OpenMemory
 
 WAITING = replace(QUICK, index=IndexSettings(tail=8, vector_tail=16))

@@ -10,7 +10,7 @@ import pytest
 
 from holdfast import Memory
 from holdfast.model import Kind, Provenance, Record, Turn
-from holdfast.store.protocol import SessionSpan
+from holdfast.store.nouns import SessionSpan
 from memories import OpenMemory, assistant, user
 
 _Noun = TypeVar("_Noun", Turn, Record, SessionSpan)

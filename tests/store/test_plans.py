@@ -14,7 +14,7 @@ from holdfast import Memory, Turn
 from holdfast.log.messages import read_turn
 from holdfast.model import NewTurn
 from holdfast.settings import LogSettings
-from holdfast.store.protocol import Space
+from holdfast.store.nouns import Space
 from holdfast.store.sqlite.engine import SqliteStore
 from holdfast.store.sqlite.snapshot import SqliteSnapshot
 from memories import EAGER, QUICK, OpenMemory, ingest_month

@@ -15,7 +15,7 @@ import pytest
 from holdfast import Memory
 from holdfast.log.ids import new_id
 from holdfast.settings import DoctorSettings, IndexSettings
-from holdfast.store.protocol import Space
+from holdfast.store.nouns import Space
 from holdfast.store.sqlite.engine import SqliteStore
 from holdfast.store.sqlite.keys import place, vector_place
 from holdfast.testing import FailingEmbedder, FixedClock, HashEmbedder

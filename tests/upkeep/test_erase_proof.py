@@ -14,8 +14,8 @@ from people import coined, own_words, questions, talk
 from holdfast import Memory
 from holdfast.model import Record
 from holdfast.settings import CompactSettings
+from holdfast.store.nouns import Scope
 from holdfast.store.open import open_store
-from holdfast.store.protocol import Scope
 from holdfast.testing import HashEmbedder
 from holdfast.upkeep.bytesearch import ByteSearch
 from holdfast.upkeep.proof import Traces, prove

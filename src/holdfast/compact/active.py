@@ -6,7 +6,8 @@ from holdfast.insight import Active
 from holdfast.log.compaction import compact_stage
 from holdfast.model import Kind, Record, Turn
 from holdfast.models.tokens import TokenCounter
-from holdfast.store.protocol import COMPACTION, Snapshot, Space
+from holdfast.store.nouns import COMPACTION, Space
+from holdfast.store.protocol import Snapshot
 
 __all__ = ["read_active"]
 

@@ -24,7 +24,8 @@ from holdfast.models.embedder import Embedder
 from holdfast.models.tokens import TokenCounter, open_counter
 from holdfast.moments import Clock
 from holdfast.settings import CompactSettings, Settings
-from holdfast.store.protocol import Move, Snapshot, Space, Store
+from holdfast.store.nouns import Move, Space
+from holdfast.store.protocol import Snapshot, Store
 
 __all__ = ["Compactor", "open_compactor"]
 

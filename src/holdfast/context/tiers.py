@@ -12,7 +12,8 @@ from holdfast.model import Hit, Kind, Origin, Provenance, Record, Turn
 from holdfast.models.embedder import Embedder
 from holdfast.recall.guidance import Guidance
 from holdfast.settings import Settings
-from holdfast.store.protocol import COMPACTION, Snapshot, Space
+from holdfast.store.nouns import COMPACTION, Space
+from holdfast.store.protocol import Snapshot
 
 __all__ = ["Candidate", "elevated", "hard_and_soft", "is_own_word", "is_protected", "recalled", "tail", "why_gone"]
 

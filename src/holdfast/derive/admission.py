@@ -20,7 +20,8 @@ from holdfast.models.embedder import Embedder
 from holdfast.recall.cache import BlockCache
 from holdfast.recall.semantic import vectors_stage
 from holdfast.settings import Settings
-from holdfast.store.protocol import ADMIT_STAGE, EPOCH_STAGE, Move, Snapshot, Space, Store
+from holdfast.store.nouns import ADMIT_STAGE, EPOCH_STAGE, Move, Space
+from holdfast.store.protocol import Snapshot, Store
 
 __all__ = ["Admission"]
 

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from holdfast.models.embedder import Embedder
 from holdfast.models.unit import rounded
-from holdfast.store.protocol import CLAIMS_A_TURN, Snapshot, Space
+from holdfast.store.nouns import CLAIMS_A_TURN, Space
+from holdfast.store.protocol import Snapshot
 
 __all__ = ["Embedded", "embed_claims"]
 

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from holdfast.recall.blocks import Segment, as_slice, quantise
 from holdfast.recall.cache import BlockCache
 from holdfast.recall.semantic import load_segment, segments_stage
-from holdfast.store.protocol import Snapshot, Space
+from holdfast.store.nouns import Space
+from holdfast.store.protocol import Snapshot
 
 __all__ = ["nearest_earlier"]
 

@@ -25,7 +25,8 @@ from holdfast.model import Entry, Metadata, Origin, Role, Turn
 from holdfast.models.embedder import Embedder
 from holdfast.recall.cache import BlockCache
 from holdfast.settings import Settings
-from holdfast.store.protocol import ADMIT_STAGE, Changes, Snapshot, Space
+from holdfast.store.nouns import ADMIT_STAGE, Changes, Space
+from holdfast.store.protocol import Snapshot
 
 __all__ = ["Judge"]
 

@@ -6,7 +6,8 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from holdfast.store.protocol import ADMIT_STAGE, Snapshot, Space
+from holdfast.store.nouns import ADMIT_STAGE, Space
+from holdfast.store.protocol import Snapshot
 
 if TYPE_CHECKING:
     from holdfast.derive.admission import Admission

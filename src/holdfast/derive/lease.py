@@ -9,7 +9,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from holdfast.store.protocol import Changes, Move, Store
+from holdfast.store.nouns import Changes, Move
+from holdfast.store.protocol import Store
 
 __all__ = ["Lease"]
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from holdfast.admit.topics import index_keys
 from holdfast.derive.products import product, products
 from holdfast.model import Record
-from holdfast.store.protocol import Standing
+from holdfast.store.nouns import Standing
 
 __all__ = ["Ledger"]
 

@@ -12,7 +12,8 @@ from holdfast.admit.secrets import mask
 from holdfast.admit.tuning import weigh
 from holdfast.insight import Pair
 from holdfast.model import Origin, Role
-from holdfast.store.protocol import Snapshot, Space
+from holdfast.store.nouns import Space
+from holdfast.store.protocol import Snapshot
 
 __all__ = ["pairs_of_records", "pairs_of_turns"]
 

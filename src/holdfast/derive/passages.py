@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from holdfast.recall.passages import cut
 from holdfast.settings import IndexSettings
-from holdfast.store.protocol import PASSAGES_STAGE, Changes, Move, Passage, Space, Store
+from holdfast.store.nouns import PASSAGES_STAGE, Changes, Move, Passage, Space
+from holdfast.store.protocol import Store
 
 __all__ = ["cut_turns"]
 

@@ -17,7 +17,7 @@ from holdfast.derive.ledger import Ledger
 from holdfast.model import Decision, Record, Turn
 from holdfast.models.embedder import Embedder
 from holdfast.settings import Settings
-from holdfast.store.protocol import Changes, Merged, NewRecord, Retired
+from holdfast.store.nouns import Changes, Merged, NewRecord, Retired
 
 __all__ = ["Notes", "Placing"]
 

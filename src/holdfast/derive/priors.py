@@ -12,7 +12,8 @@ import numpy as np
 from holdfast.recall.blocks import read_documents
 from holdfast.recall.marks import prior_of
 from holdfast.recall.pool import words_stage
-from holdfast.store.protocol import BLOCK, Changes, Move, Snapshot, Space, Store
+from holdfast.store.nouns import BLOCK, Changes, Move, Space
+from holdfast.store.protocol import Snapshot, Store
 
 __all__ = ["refresh_priors"]
 

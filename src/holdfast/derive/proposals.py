@@ -22,7 +22,8 @@ from holdfast.model import Action, Entry, Metadata, Record, Turn
 from holdfast.models.chat import GuardedChat, open_chat
 from holdfast.moments import Clock
 from holdfast.settings import ChatSettings, Settings
-from holdfast.store.protocol import ADMIT_STAGE, Store
+from holdfast.store.nouns import ADMIT_STAGE
+from holdfast.store.protocol import Store
 
 __all__ = ["Asking", "Question", "open_asking"]
 

@@ -22,7 +22,8 @@ from holdfast.derive.claims import Embedded, embed_claims
 from holdfast.model import Metadata, Role, Turn
 from holdfast.models.embedder import Embedder
 from holdfast.settings import Settings
-from holdfast.store.protocol import Snapshot, Space
+from holdfast.store.nouns import Space
+from holdfast.store.protocol import Snapshot
 
 __all__ = ["Read", "Reader"]
 

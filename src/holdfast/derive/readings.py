@@ -22,7 +22,8 @@ from holdfast.recall.marks import read_ahead, statements
 from holdfast.recall.semantic import segments_stage, vectors_stage
 from holdfast.settings import IndexSettings
 from holdfast.store.codes import role_number
-from holdfast.store.protocol import AS_TURN, Changes, Document, Move, Snapshot, Space, Store
+from holdfast.store.nouns import AS_TURN, Changes, Document, Move, Space
+from holdfast.store.protocol import Snapshot, Store
 
 __all__ = ["read_turns"]
 

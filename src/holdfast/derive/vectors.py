@@ -12,7 +12,8 @@ from holdfast.models.unit import rounded
 from holdfast.recall.blocks import pack_segment
 from holdfast.recall.semantic import segments_stage, vectors_stage
 from holdfast.settings import IndexSettings
-from holdfast.store.protocol import BLOCK, Changes, Move, Snapshot, Space, Store
+from holdfast.store.nouns import BLOCK, Changes, Move, Space
+from holdfast.store.protocol import Snapshot, Store
 from holdfast.words import script_of
 
 __all__ = ["embed_documents", "embed_texts", "fold"]

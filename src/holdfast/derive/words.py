@@ -9,7 +9,8 @@ from holdfast.recall.blocks import pack_documents, pack_posting
 from holdfast.recall.marks import read_ahead
 from holdfast.recall.pool import words_stage
 from holdfast.settings import IndexSettings
-from holdfast.store.protocol import BLOCK, Changes, Document, Move, Space, Store
+from holdfast.store.nouns import BLOCK, Changes, Document, Move, Space
+from holdfast.store.protocol import Store
 from holdfast.words import speaker_terms, term_counts
 
 __all__ = ["index_words"]

@@ -20,7 +20,8 @@ from holdfast.models.embedder import Embedder
 from holdfast.recall.pool import words_stage
 from holdfast.recall.semantic import vectors_stage
 from holdfast.settings import IndexSettings
-from holdfast.store.protocol import PASSAGES_STAGE, Space, Store
+from holdfast.store.nouns import PASSAGES_STAGE, Space
+from holdfast.store.protocol import Store
 
 if TYPE_CHECKING:
     from holdfast.derive.admission import Admission

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.recall.marks import marks_of, prior_of
-from holdfast.store.protocol import BLOCK, Document
+from holdfast.store.nouns import BLOCK, Document
 
 __all__ = [
     "DOCUMENT",

@@ -12,7 +12,7 @@ from holdfast.model import Kind
 from holdfast.moments import to_micros
 from holdfast.recall.shelf import Shelf, Shelves
 from holdfast.store.codes import kind_number
-from holdfast.store.protocol import Space
+from holdfast.store.nouns import Space
 
 __all__ = ["Query", "barred"]
 

@@ -17,7 +17,8 @@ from holdfast.recall.semantic import exact, scan
 from holdfast.recall.shelf import read_shelf
 from holdfast.settings import Settings
 from holdfast.store.codes import kind_number
-from holdfast.store.protocol import Snapshot, Space
+from holdfast.store.nouns import Space
+from holdfast.store.protocol import Snapshot
 from holdfast.words import terms
 
 __all__ = ["Guidance", "near_guidance"]

@@ -8,7 +8,7 @@ import numpy as np
 
 from holdfast.model import Hit, Kind, Origin, Provenance, Record, Role, Turn
 from holdfast.recall.shelf import Shelves
-from holdfast.store.protocol import Space
+from holdfast.store.nouns import Space
 
 __all__ = ["Found", "held_words", "provenance_of", "read_nouns", "turn_ids_of"]
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from holdfast.model import Provenance, Role
 from holdfast.recall.cache import BlockCache
 from holdfast.store.codes import role_number
-from holdfast.store.protocol import Document, Space
+from holdfast.store.nouns import Document, Space
 
 if TYPE_CHECKING:
     from holdfast.admit.durability import Weighed

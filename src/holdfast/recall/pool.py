@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from holdfast.recall.blocks import read_documents
 from holdfast.recall.cache import BlockCache
 from holdfast.recall.marks import Mark, marks_of, prior_of
-from holdfast.store.protocol import BLOCK, BlockRef, Document, Snapshot, Space
+from holdfast.store.nouns import BLOCK, BlockRef, Document, Space
+from holdfast.store.protocol import Snapshot
 from holdfast.words import speaker_terms, term_counts
 
 __all__ = ["Pool", "Waiting", "narrowed", "read_pool", "words_stage"]

@@ -20,7 +20,7 @@ from holdfast.recall.semantic import Meant
 from holdfast.recall.shelf import Columns, Sessions, Shelves
 from holdfast.recall.when import Window
 from holdfast.settings import RecallSettings
-from holdfast.store.protocol import Space
+from holdfast.store.nouns import Space
 
 __all__ = ["answering", "preference", "said_in", "spread_of", "wishes", "with_context"]
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from holdfast.model import Exchange, Role, Turn
-from holdfast.store.protocol import Snapshot, Space
+from holdfast.store.nouns import Space
+from holdfast.store.protocol import Snapshot
 
 __all__ = ["read_thread", "recent_exchanges", "recent_turns"]
 

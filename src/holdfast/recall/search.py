@@ -28,7 +28,8 @@ from holdfast.recall.seed import seed_scores
 from holdfast.recall.shelf import Columns, Shelves, read_shelf, side_by_side
 from holdfast.recall.when import Asked, Recency, Window, read_question
 from holdfast.settings import Settings
-from holdfast.store.protocol import Snapshot, Space
+from holdfast.store.nouns import Space
+from holdfast.store.protocol import Snapshot
 
 __all__ = ["GLOBAL", "Query", "search"]
 

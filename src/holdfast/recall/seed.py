@@ -15,7 +15,7 @@ from holdfast.recall.semantic import Meant
 from holdfast.recall.shelf import Shelves
 from holdfast.settings import RecallSettings
 from holdfast.store.codes import kind_number
-from holdfast.store.protocol import Space
+from holdfast.store.nouns import Space
 
 __all__ = ["seed_scores"]
 

@@ -21,7 +21,8 @@ from holdfast.recall.blocks import Segment, as_slice, quantise, read_segment
 from holdfast.recall.cache import BlockCache
 from holdfast.recall.sharing import share_out
 from holdfast.recall.shelf import Shelf, Shelves
-from holdfast.store.protocol import BlockRef, Snapshot, Space
+from holdfast.store.nouns import BlockRef, Space
+from holdfast.store.protocol import Snapshot
 
 __all__ = [
     "Gathered",

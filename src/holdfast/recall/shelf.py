@@ -18,7 +18,8 @@ from holdfast.recall.cache import BlockCache
 from holdfast.recall.holders import Holders
 from holdfast.recall.pool import Pool, narrowed, read_pool
 from holdfast.store.codes import kind_number, role_number
-from holdfast.store.protocol import Snapshot, Space
+from holdfast.store.nouns import Space
+from holdfast.store.protocol import Snapshot
 
 __all__ = ["Columns", "Shelf", "Shelves", "read_shelf", "side_by_side"]
 

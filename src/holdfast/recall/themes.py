@@ -23,7 +23,8 @@ from holdfast.recall.pool import Pool, read_pool
 from holdfast.recall.theme_words import Worded, label, read_words
 from holdfast.settings import Settings, ThemeSettings
 from holdfast.store.codes import role_number
-from holdfast.store.protocol import Snapshot, Space
+from holdfast.store.nouns import Space
+from holdfast.store.protocol import Snapshot
 
 __all__ = ["Period", "find_themes"]
 

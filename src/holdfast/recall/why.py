@@ -12,7 +12,8 @@ from holdfast.model import Action, Decision, Entry, Kind, Record, Role, Turn, Wh
 from holdfast.recall.calibration import curve_of
 from holdfast.recall.semantic import vectors_stage
 from holdfast.settings import AdmitSettings, IndexSettings, Settings
-from holdfast.store.protocol import ADMIT_STAGE, COMPACTION, Snapshot, Space
+from holdfast.store.nouns import ADMIT_STAGE, COMPACTION, Space
+from holdfast.store.protocol import Snapshot
 
 __all__ = ["IN_PLACE", "decisions_of", "explain_act", "find", "why"]
 

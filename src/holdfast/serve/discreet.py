@@ -23,8 +23,8 @@ _log = logging.getLogger("holdfast")
 
 _HIDDEN = "…"
 _BELOW = r"[/\\][^\s\"'(),;]*[^\s\"'(),;.:]"
-_PLACE = re.compile(
-    r"[A-Za-z][\w+.-]*://\S+"  # an address
+_SOMEWHERE = re.compile(
+    r"[A-Za-z][\w+.-]{0,20}://\S+"  # an address
     rf"|(?<![\w./\\])(?:[A-Za-z]:)?{_BELOW}"  # a path from the root
     r"|\"[^\"\s]+\", port \d+"  # a host, as PostgreSQL names it
 )
@@ -36,7 +36,7 @@ def discreet(text: str, places: Sequence[str]) -> str:
     """A sentence without the places that it names."""
     for place in sorted(filter(None, places), key=len, reverse=True):
         text = re.sub(rf"(?<!\w){re.escape(place)}(?:{_BELOW}|(?!\w))", _HIDDEN, text)
-    return _PLACE.sub(_HIDDEN, text)
+    return _SOMEWHERE.sub(_HIDDEN, text)
 
 
 def discreet_answer(made: object, places: Sequence[str]) -> object:

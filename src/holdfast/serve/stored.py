@@ -11,7 +11,8 @@ from holdfast.log.ids import keyed_id
 from holdfast.model import Kind, Record, Turn
 from holdfast.moments import to_micros
 from holdfast.serve.collections import Collection, Layer
-from holdfast.store.protocol import COMPACTION, Snapshot, Space
+from holdfast.store.nouns import COMPACTION, Space
+from holdfast.store.protocol import Snapshot
 from holdfast.wire import plain
 
 __all__ = [

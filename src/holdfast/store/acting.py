@@ -7,7 +7,7 @@ from typing import cast
 
 from holdfast.log.compaction import COLLECTION, Told, elevated
 from holdfast.model import Action, Kind, Provenance, Record
-from holdfast.store.protocol import COMPACTION
+from holdfast.store.nouns import COMPACTION
 
 __all__ = ["remembered_record", "told_record"]
 

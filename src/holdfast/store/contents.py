@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from holdfast.log.compaction import read_compaction
 from holdfast.store.ground import Doomed, Ground
 from holdfast.store.halves import whole
-from holdfast.store.protocol import CLAIMS_A_TURN, Content, Scope, Space
+from holdfast.store.nouns import CLAIMS_A_TURN, Content, Scope, Space
 
 __all__ = ["content_of", "plain_vector", "vector_spans"]
 

@@ -21,7 +21,7 @@ from holdfast.model import Action, Entry, Metadata
 from holdfast.moments import from_micros
 from holdfast.store.codes import ROLES
 from holdfast.store.ground import Doomed, DoomedTurn, Ground, find_doomed
-from holdfast.store.protocol import Scope, Swept
+from holdfast.store.nouns import Scope, Swept
 
 __all__ = ["erase"]
 

@@ -9,7 +9,7 @@ from typing import Protocol
 from holdfast.errors import NotFound
 from holdfast.log.tombstones import Marker
 from holdfast.model import Action
-from holdfast.store.protocol import Scope
+from holdfast.store.nouns import Scope
 
 __all__ = ["Doomed", "DoomedTurn", "Ground", "find_doomed"]
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from holdfast.errors import MissingExtra, StoreError
 from holdfast.settings import StoreSettings
-from holdfast.store.protocol import Held, Store
+from holdfast.store.nouns import Held
+from holdfast.store.protocol import Store
 
 __all__ = [
     "copy_store_file",

@@ -10,7 +10,7 @@ from holdfast.errors import InputError
 from holdfast.log.compaction import pack_compaction, read_compaction
 from holdfast.log.lines import ActLine, Line, TurnLine
 from holdfast.model import Action, Entry
-from holdfast.store.protocol import TakenOver
+from holdfast.store.nouns import TakenOver
 from holdfast.store.tombs import Tombs
 
 __all__ = ["Taking", "twice"]

@@ -16,7 +16,8 @@ from holdfast.derive.vectors import embed_texts
 from holdfast.model import Entry, Kind, Record
 from holdfast.models.embedder import Embedder
 from holdfast.settings import Settings
-from holdfast.store.protocol import COMPACTION, Snapshot, Store
+from holdfast.store.nouns import COMPACTION
+from holdfast.store.protocol import Snapshot, Store
 from holdfast.upkeep.audit import audit_texts
 from holdfast.upkeep.foreign import Foreign, read_foreign
 from holdfast.upkeep.indexes import Looked, unreadable, vector_drift, word_drift

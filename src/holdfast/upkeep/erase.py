@@ -8,7 +8,8 @@ from datetime import datetime
 
 from holdfast.errors import InputError, StoreError
 from holdfast.recall.marks import forget_read
-from holdfast.store.protocol import Scope, Store
+from holdfast.store.nouns import Scope
+from holdfast.store.protocol import Store
 from holdfast.upkeep.proof import Traces, prove
 from holdfast.upkeep.reports import Erased
 

@@ -13,7 +13,8 @@ from holdfast.recall.marks import prior_of
 from holdfast.recall.pool import words_stage
 from holdfast.recall.semantic import segments_stage, vectors_stage
 from holdfast.settings import Settings
-from holdfast.store.protocol import BLOCK, Document, Snapshot, Space
+from holdfast.store.nouns import BLOCK, Document, Space
+from holdfast.store.protocol import Snapshot
 from holdfast.upkeep.memo import Example
 from holdfast.words import speaker_terms, term_counts
 

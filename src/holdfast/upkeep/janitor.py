@@ -21,7 +21,8 @@ from holdfast.model import Action, Entry, Kind, Provenance
 from holdfast.moments import to_micros
 from holdfast.settings import JanitorSettings
 from holdfast.store.codes import lowered
-from holdfast.store.protocol import Idle, Snapshot, Store
+from holdfast.store.nouns import Idle
+from holdfast.store.protocol import Snapshot, Store
 from holdfast.upkeep.reports import Tended, Tidied
 
 __all__ = ["tidy", "undo"]

@@ -10,7 +10,8 @@ from holdfast.admit.secrets import mask
 from holdfast.model import Provenance, Record, Role
 from holdfast.settings import Settings
 from holdfast.store.codes import role_number
-from holdfast.store.protocol import Snapshot, Space
+from holdfast.store.nouns import Space
+from holdfast.store.protocol import Snapshot
 from holdfast.upkeep.indexes import Looked, pages
 from holdfast.upkeep.memo import Example
 

@@ -14,7 +14,8 @@ from pathlib import Path
 import numpy as np
 
 from holdfast.recall.blocks import quantise
-from holdfast.store.protocol import Content, Snapshot, Space, Store
+from holdfast.store.nouns import Content, Space
+from holdfast.store.protocol import Snapshot, Store
 from holdfast.upkeep.bytesearch import LEAST, MOST, ByteSearch
 from holdfast.upkeep.reports import Looked, Proof
 from holdfast.words import speaker_terms, term_counts

@@ -29,8 +29,9 @@ from holdfast.recall.lexical import score_words
 from holdfast.recall.semantic import exact, scan, scan_shelves
 from holdfast.recall.shelf import Shelves, read_shelf, side_by_side
 from holdfast.settings import Settings, load_settings
+from holdfast.store.nouns import Space
 from holdfast.store.open import open_store
-from holdfast.store.protocol import Snapshot, Space
+from holdfast.store.protocol import Snapshot
 from holdfast.version import __version__
 from holdfast.words import query_terms
 

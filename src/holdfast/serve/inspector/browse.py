@@ -15,7 +15,7 @@ from holdfast.serve.inspector.asked import Asked
 from holdfast.serve.inspector.cards import record_cards, turn_cards
 from holdfast.serve.inspector.desk import Desk
 from holdfast.serve.inspector.merged import statements_of
-from holdfast.store.protocol import COMPACTION
+from holdfast.store.nouns import COMPACTION
 
 __all__ = ["guidance", "merges", "records", "session", "sessions", "timeline"]
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from holdfast.model import Decision, Record, Turn
 from holdfast.recall.why import IN_PLACE
-from holdfast.store.protocol import COMPACTION, Snapshot
+from holdfast.store.nouns import COMPACTION
+from holdfast.store.protocol import Snapshot
 
 __all__ = ["RecordCard", "TurnCard", "card_of", "record_cards", "turn_cards"]
 

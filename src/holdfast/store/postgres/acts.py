@@ -9,13 +9,13 @@ from itertools import groupby
 from holdfast.model import Action, Entry
 from holdfast.moments import from_micros, to_micros, utc_now
 from holdfast.store.acting import remembered_record
+from holdfast.store.nouns import ADMIT_STAGE
 from holdfast.store.postgres.compactions import apply_compaction
 from holdfast.store.postgres.ends import hold_log, move_end
 from holdfast.store.postgres.records import insert_record, next_number
 from holdfast.store.postgres.tending import apply_tidying, undo_tidying
 from holdfast.store.postgres.tombs import apply_erases
 from holdfast.store.postgres.transaction import Transaction, Wrote
-from holdfast.store.protocol import ADMIT_STAGE
 
 __all__ = [
     "admitted",

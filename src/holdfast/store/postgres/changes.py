@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 
 from holdfast.store.codes import SLOTS
 from holdfast.store.halves import halved
+from holdfast.store.nouns import Changes, Move
 from holdfast.store.postgres.ends import hold_views
 from holdfast.store.postgres.receipts import write_receipts
 from holdfast.store.postgres.records import write_record
 from holdfast.store.postgres.transaction import Transaction
-from holdfast.store.protocol import Changes, Move
 from holdfast.store.rows import pack_signals
 
 __all__ = ["advance"]

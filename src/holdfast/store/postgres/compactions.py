@@ -5,10 +5,10 @@ from __future__ import annotations
 from holdfast.log.compaction import read_compaction
 from holdfast.model import Action, Decision
 from holdfast.store.acting import told_record
+from holdfast.store.nouns import COMPACTION, NewRecord
 from holdfast.store.postgres.receipts import write_receipts
 from holdfast.store.postgres.records import write_record
 from holdfast.store.postgres.transaction import Transaction
-from holdfast.store.protocol import COMPACTION, NewRecord
 
 __all__ = ["apply_compaction"]
 

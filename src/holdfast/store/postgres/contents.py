@@ -8,10 +8,10 @@ from typing import Any
 
 from holdfast.store.contents import content_of, plain_vector, vector_spans
 from holdfast.store.ground import find_doomed
+from holdfast.store.nouns import CLAIMS_A_TURN, Content, Scope, Space
 from holdfast.store.postgres.erase import PostgresGround
 from holdfast.store.postgres.schema import TABLES
 from holdfast.store.postgres.transaction import Transaction
-from holdfast.store.protocol import CLAIMS_A_TURN, Content, Scope, Space
 
 __all__ = ["read_content", "read_live_vectors", "read_tables", "read_truth"]
 

@@ -14,6 +14,7 @@ from holdfast.model import Action, NewTurn, Turn
 from holdfast.moments import to_micros
 from holdfast.settings import StoreSettings
 from holdfast.store.erasing import erase
+from holdfast.store.nouns import Changes, Content, Held, Move, Scope, Server, Swept, TakenOver
 from holdfast.store.postgres.acts import admitted, apply_act, cursor, holds_act, write_act
 from holdfast.store.postgres.address import read_address
 from holdfast.store.postgres.append import append, append_at_once
@@ -34,7 +35,6 @@ from holdfast.store.postgres.sweeping import broken_parts, size_of, sweep
 from holdfast.store.postgres.tombs import erased_since, misses_turns
 from holdfast.store.postgres.transaction import Transaction
 from holdfast.store.postgres.views import clear_views
-from holdfast.store.protocol import Changes, Content, Held, Move, Scope, Server, Swept, TakenOver
 
 __all__ = ["PostgresStore"]
 

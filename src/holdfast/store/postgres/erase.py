@@ -10,10 +10,10 @@ from holdfast.model import Action
 from holdfast.moments import to_micros
 from holdfast.store.codes import SLOTS
 from holdfast.store.ground import DoomedTurn
+from holdfast.store.nouns import CLAIMS_A_TURN, Scope, Space
 from holdfast.store.postgres.ends import move_end
 from holdfast.store.postgres.transaction import Transaction, Wrote
 from holdfast.store.postgres.views import clear_views
-from holdfast.store.protocol import CLAIMS_A_TURN, Scope, Space
 
 __all__ = ["PostgresGround"]
 

@@ -6,8 +6,8 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 
 from holdfast.store.codes import SLOTS
+from holdfast.store.nouns import BlockRef, Space
 from holdfast.store.postgres.transaction import Transaction
-from holdfast.store.protocol import BlockRef, Space
 
 __all__ = ["Heads", "read_heads"]
 

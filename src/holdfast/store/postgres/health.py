@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from holdfast.store.nouns import PASSAGES_STAGE, Space
 from holdfast.store.postgres.transaction import Transaction
-from holdfast.store.protocol import PASSAGES_STAGE, Space
 
 __all__ = ["drop_lost", "drop_vectors", "models", "odd_vectors", "orphans"]
 

@@ -11,9 +11,9 @@ from functools import cached_property
 from typing import Any
 
 from holdfast.store.halves import whole
+from holdfast.store.nouns import BlockRef, Space
 from holdfast.store.postgres.heads import Heads, read_heads
 from holdfast.store.postgres.transaction import Transaction
-from holdfast.store.protocol import BlockRef, Space
 
 __all__ = ["IndexReads"]
 

@@ -12,13 +12,13 @@ from holdfast.errors import InputError
 from holdfast.log.lines import Line, TurnLine
 from holdfast.model import Action
 from holdfast.moments import to_micros
+from holdfast.store.nouns import TakenOver
 from holdfast.store.postgres.acts import admitted, apply_act, cursor, holds_act, insert_act
 from holdfast.store.postgres.append import insert_turns
 from holdfast.store.postgres.ends import hold_log, hold_views, last_index, move_end, session_number
 from holdfast.store.postgres.tombs import Tombs
 from holdfast.store.postgres.transaction import Transaction
 from holdfast.store.postgres.turn_reads import LINE_COLUMNS
-from holdfast.store.protocol import TakenOver
 from holdfast.store.rows import read_line
 from holdfast.store.taking import Taking, twice
 

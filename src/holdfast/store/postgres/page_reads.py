@@ -10,9 +10,9 @@ from datetime import datetime
 from holdfast.model import Kind, Provenance, Record, Turn
 from holdfast.moments import from_micros, to_micros
 from holdfast.store.codes import kind_number
+from holdfast.store.nouns import SessionSpan
 from holdfast.store.postgres.record_reads import FROM_RECORDS, IS_LIVE, WITH_SOURCES, RecordReads
 from holdfast.store.postgres.turn_reads import FROM_LOG, TURN_COLUMNS
-from holdfast.store.protocol import SessionSpan
 
 __all__ = ["PageReads"]
 

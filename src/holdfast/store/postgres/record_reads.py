@@ -9,8 +9,8 @@ from holdfast.model import Kind, Provenance, Record, Turn
 from holdfast.moments import to_micros
 from holdfast.store.codes import KINDS, kind_number, lowered
 from holdfast.store.halves import whole
+from holdfast.store.nouns import COMPACTION, Idle, Space, Standing
 from holdfast.store.postgres.turn_reads import FROM_LOG, TURN_COLUMNS, TurnReads
-from holdfast.store.protocol import COMPACTION, Idle, Space, Standing
 from holdfast.store.rows import read_record, unpack_metadata
 
 __all__ = ["FROM_RECORDS", "IS_LIVE", "OF_HIDDEN", "WITH_SOURCES", "RecordReads"]

@@ -7,9 +7,9 @@ from holdfast.model import Record
 from holdfast.moments import to_micros
 from holdfast.store.codes import SLOTS, kind_number
 from holdfast.store.halves import halved
+from holdfast.store.nouns import COMPACTION, Merged, NewRecord, Retired, Space
 from holdfast.store.postgres.tending import lift, standing
 from holdfast.store.postgres.transaction import Transaction
-from holdfast.store.protocol import COMPACTION, Merged, NewRecord, Retired, Space
 from holdfast.store.rows import pack_metadata
 
 __all__ = ["insert_record", "next_number", "write_record"]

@@ -7,8 +7,8 @@ from importlib.resources import files
 import psycopg
 
 from holdfast.errors import StoreError
+from holdfast.store.nouns import Server
 from holdfast.store.postgres.connection import Connections
-from holdfast.store.protocol import Server
 
 __all__ = ["distribution", "read_server", "shard"]
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from holdfast.model import Action, Decision, Entry, Kind, Metadata, Provenance
 from holdfast.moments import from_micros
 from holdfast.store.codes import kind_number, lowered
+from holdfast.store.nouns import Counts, Document, Space
 from holdfast.store.postgres.health import models, odd_vectors, orphans
 from holdfast.store.postgres.page_reads import PageReads
 from holdfast.store.postgres.record_reads import OF_HIDDEN
-from holdfast.store.protocol import Counts, Document, Space
 from holdfast.store.rows import read_signals, speaker_of, unpack_metadata
 
 __all__ = ["PostgresSnapshot"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from secrets import randbits
 
 from holdfast.store.codes import SLOTS
+from holdfast.store.nouns import EPOCH_STAGE, PASSAGES_STAGE, Space
 from holdfast.store.postgres.acts import note_admitted, replay_acts
 from holdfast.store.postgres.transaction import Transaction
-from holdfast.store.protocol import EPOCH_STAGE, PASSAGES_STAGE, Space
 
 __all__ = ["clear_views"]
 

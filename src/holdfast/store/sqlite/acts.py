@@ -10,7 +10,7 @@ import apsw
 from holdfast.model import Action, Entry
 from holdfast.moments import from_micros, to_micros, utc_now
 from holdfast.store.acting import remembered_record
-from holdfast.store.protocol import ADMIT_STAGE
+from holdfast.store.nouns import ADMIT_STAGE
 from holdfast.store.sqlite.compactions import apply_compaction
 from holdfast.store.sqlite.ends import last_seq
 from holdfast.store.sqlite.keys import number_of, place

@@ -8,7 +8,7 @@ from holdfast.log.compaction import Told, read_compaction
 from holdfast.model import Action, Decision
 from holdfast.moments import to_micros
 from holdfast.store.acting import told_record
-from holdfast.store.protocol import COMPACTION, NewRecord
+from holdfast.store.nouns import COMPACTION, NewRecord
 from holdfast.store.rows import pack_metadata
 from holdfast.store.sqlite.keys import number_of
 from holdfast.store.sqlite.records import write_record

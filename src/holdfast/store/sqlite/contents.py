@@ -13,7 +13,7 @@ import apsw
 
 from holdfast.store.contents import content_of, plain_vector, vector_spans
 from holdfast.store.ground import Doomed, find_doomed
-from holdfast.store.protocol import CLAIMS_A_TURN, Content, Scope, Space
+from holdfast.store.nouns import CLAIMS_A_TURN, Content, Scope, Space
 from holdfast.store.sqlite.erase import SqliteGround
 from holdfast.store.sqlite.keys import NS_SHIFT, NUMBER_MASK, SLOTS, number_of, place, vector_place
 

@@ -15,7 +15,7 @@ from holdfast.errors import StoreBusy, StoreDamaged, StoreForeign, StoreNewer
 from holdfast.log.align import digest
 from holdfast.settings import StoreSettings
 from holdfast.store.codes import ROLES
-from holdfast.store.protocol import Held
+from holdfast.store.nouns import Held
 from holdfast.store.sqlite.connection import translated
 from holdfast.store.sqlite.schema import APPLICATION_ID, SCHEMA
 

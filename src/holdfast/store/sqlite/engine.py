@@ -19,7 +19,7 @@ from holdfast.moments import to_micros
 from holdfast.settings import StoreSettings
 from holdfast.store.erasing import erase
 from holdfast.store.halves import halved
-from holdfast.store.protocol import Changes, Content, Held, Move, Scope, Server, Space, Swept, TakenOver
+from holdfast.store.nouns import Changes, Content, Held, Move, Scope, Server, Space, Swept, TakenOver
 from holdfast.store.rows import kept_turn, pack_metadata, pack_signals, read_turn
 from holdfast.store.sqlite.acts import admitted, apply_act, holds_act, write_act
 from holdfast.store.sqlite.connection import Connections, FileLock

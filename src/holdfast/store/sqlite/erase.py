@@ -9,7 +9,7 @@ import apsw
 from holdfast.log.tombstones import Marker
 from holdfast.model import Action
 from holdfast.store.ground import DoomedTurn
-from holdfast.store.protocol import CLAIMS_A_TURN, COMPACTION, Scope, Space
+from holdfast.store.nouns import CLAIMS_A_TURN, COMPACTION, Scope, Space
 from holdfast.store.sqlite.acts import insert_act
 from holdfast.store.sqlite.ends import last_seq
 from holdfast.store.sqlite.keys import NUMBER_MASK, SLOTS, number_of, place, vector_place

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import apsw
 
-from holdfast.store.protocol import PASSAGES_STAGE, Space
+from holdfast.store.nouns import PASSAGES_STAGE, Space
 from holdfast.store.sqlite.keys import NS_SHIFT, NUMBER_MASK, SLOTS, number_of, place, vector_place
 
 __all__ = ["drop_lost", "drop_vectors", "models", "odd_vectors", "orphans"]

@@ -9,7 +9,7 @@ from typing import Any
 import apsw
 
 from holdfast.store.halves import whole
-from holdfast.store.protocol import BlockRef, Space
+from holdfast.store.nouns import BlockRef, Space
 from holdfast.store.sqlite.ends import known_namespace
 from holdfast.store.sqlite.keys import number_of, vector_place
 

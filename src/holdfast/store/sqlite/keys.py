@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast.store.codes import SLOTS
-from holdfast.store.protocol import Space
+from holdfast.store.nouns import Space
 
 __all__ = ["NS_SHIFT", "NUMBER_MASK", "SLOTS", "number_of", "place", "vector_place"]
 

@@ -14,7 +14,7 @@ from holdfast.log.lines import Line, TurnLine
 from holdfast.model import Action
 from holdfast.moments import to_micros
 from holdfast.store.codes import role_number
-from holdfast.store.protocol import TakenOver
+from holdfast.store.nouns import TakenOver
 from holdfast.store.rows import pack_metadata, read_line
 from holdfast.store.sqlite.acts import admitted, apply_act, holds_act, insert_act
 from holdfast.store.sqlite.ends import last_index, last_seq, namespace_number, session_number

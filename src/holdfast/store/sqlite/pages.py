@@ -14,7 +14,7 @@ import apsw
 from holdfast.model import Kind, Provenance
 from holdfast.moments import to_micros
 from holdfast.store.codes import kind_number
-from holdfast.store.protocol import COMPACTION
+from holdfast.store.nouns import COMPACTION
 from holdfast.store.sqlite.keys import NS_SHIFT, NUMBER_MASK
 from holdfast.store.sqlite.rows import FROM_LOG, RECORD_COLUMNS, TURN_COLUMNS
 

@@ -8,7 +8,7 @@ from holdfast.model import Record
 from holdfast.moments import to_micros
 from holdfast.store.codes import kind_number
 from holdfast.store.halves import halved
-from holdfast.store.protocol import Merged, NewRecord, Retired, Space
+from holdfast.store.nouns import Merged, NewRecord, Retired, Space
 from holdfast.store.rows import pack_metadata
 from holdfast.store.sqlite.keys import SLOTS, number_of, place, vector_place
 from holdfast.store.sqlite.tending import lift, standing

@@ -8,7 +8,7 @@ from datetime import datetime
 import apsw
 
 from holdfast.moments import to_micros
-from holdfast.store.protocol import COMPACTION
+from holdfast.store.nouns import COMPACTION
 from holdfast.store.sqlite.keys import NS_SHIFT, NUMBER_MASK
 
 __all__ = ["count_retrievals"]

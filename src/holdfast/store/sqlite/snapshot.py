@@ -14,7 +14,7 @@ from holdfast.model import Action, Decision, Entry, Kind, Metadata, Provenance, 
 from holdfast.moments import from_micros, to_micros
 from holdfast.store.codes import KINDS, ROLES, kind_number, lowered
 from holdfast.store.halves import whole
-from holdfast.store.protocol import COMPACTION, Counts, Document, Idle, SessionSpan, Space, Standing
+from holdfast.store.nouns import COMPACTION, Counts, Document, Idle, SessionSpan, Space, Standing
 from holdfast.store.rows import read_line, read_record, read_score, read_turn, speaker_of, unpack_metadata
 from holdfast.store.sqlite.health import models, odd_vectors, orphans
 from holdfast.store.sqlite.index_reads import MANY, NO_NAMESPACE, IndexReads, in_list

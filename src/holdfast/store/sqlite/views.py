@@ -6,7 +6,7 @@ from secrets import randbits
 
 import apsw
 
-from holdfast.store.protocol import EPOCH_STAGE, PASSAGES_STAGE, Space
+from holdfast.store.nouns import EPOCH_STAGE, PASSAGES_STAGE, Space
 from holdfast.store.sqlite.acts import note_admitted, replay_acts
 from holdfast.store.sqlite.keys import NUMBER_MASK, SLOTS, number_of, vector_place
 
