@@ -331,3 +331,30 @@ def test_without_an_embedder_guidance_and_memories_come_by_words(open_memory: Op
     made = memory.context([user("may I paint the wet hull?")])
     assert texts_of(read(memory, made), Tier.ELEVATED) == ["You must never paint a wet hull."]
     assert made.degraded is None
+
+
+@pytest.mark.requirement("CTX-1", "CTX-7")
+def test_rules_that_were_read_for_one_session_stand_in_another_as_if_read_for_it(
+    open_memory: OpenMemory, tmp_path: Path
+) -> None:
+    rules = tmp_path / "AGENTS.md"
+    rules.write_text(
+        "# Rules\n\n- Never push to main.\n\n# Notes\n\n- Prefer short names.\n- The desk opens at nine.\n"
+    )
+    question = [{"role": "user", "content": "What about names?"}]
+    warm = open_memory()
+    first = warm.context(question, "one", rules=[str(rules)])
+    mark = first.text.split()[1]
+    sessions = ["two", "one", "three"]
+    asked = {session: warm.context(question, session, rules=[str(rules)]) for session in sessions}
+    assert warm.context(question, "one").tokens < first.tokens  # without rules, in the same session
+    for session in sessions:
+        fresh = open_memory().context(question, session, rules=[str(rules)])
+        assert (asked[session].text, asked[session].tokens) == (fresh.text, fresh.tokens)
+        assert asked[session].receipt.candidates == fresh.receipt.candidates
+    rules.write_text(rules.read_text() + f"- Keep {mark.upper()} out of it.\n")
+    for session in ("three", "one"):
+        again = warm.context(question, session, rules=[str(rules)])
+        fresh = open_memory().context(question, session, rules=[str(rules)])
+        assert (again.text, again.tokens) == (fresh.text, fresh.tokens)
+        assert (mark.upper() in again.text) is (session == "three"), "a session's own mark is broken"

@@ -1,6 +1,7 @@
 """The operator's rules as they stand in the frame, made once and kept while the files stay as they are (CTX-7).
 
-Rules are escaped, counted and explained when they change, not with every turn: 2,000 of them would take 50 ms.
+Rules are escaped, counted and explained when they change, not with every turn nor for every session: 2,000 of them
+would take 140 ms.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from operator import is_
 from holdfast.context.authored import Node
 from holdfast.context.budget import KnownRules, Pieces, Verdict, known_rules
 from holdfast.context.frame import Frame, Tier
+from holdfast.context.lookalikes import skeleton
 from holdfast.context.render import Item, render
 from holdfast.context.result import Considered
 from holdfast.context.tiers import Candidate, hard_and_soft
@@ -19,7 +21,8 @@ from holdfast.models.tokens import TokenCounter
 
 __all__ = ["Ruled", "RulesInFrame", "receipt_line"]
 
-_MOST_KEPT = 64  # sessions whose rules are kept ready
+_MOST_KEPT = 64  # sessions whose rules are kept ready …
+_MOST_FILES = 16  # … and sets of files that they are read from
 _SHOWN_CHARS = 160
 
 
@@ -37,26 +40,53 @@ class RulesInFrame:
     """The receipt's lines about the rules."""
 
 
+class _Read:
+    """Rules of the same files, and how they stand in the frames that were asked for."""
+
+    def __init__(self, nodes: Sequence[Node]) -> None:
+        self.nodes = list(nodes)
+        self.made: dict[str, RulesInFrame] = {}
+        """By the frame's mark."""
+        self._seen = skeleton("\n".join(f"{node.path} {' '.join(node.heading)} {node.text}" for node in nodes)).lower()
+
+    def like(self, frame: Frame) -> RulesInFrame | None:
+        """How they stand in another frame, if they are written and counted alike in this one: a text that holds the
+        frame's own mark is not.
+        """
+        if frame.mark in self._seen:
+            return None
+        return next((made for mark, made in self.made.items() if mark not in self._seen), None)
+
+
 class Ruled:
     def __init__(self, counter: TokenCounter) -> None:
         self._counter = counter
-        self._kept: dict[str, tuple[list[Node], RulesInFrame]] = {}
+        self._kept: dict[tuple[str, ...], _Read] = {}
+        """By the files they stand in."""
 
     def of(self, frame: Frame, nodes: Sequence[Node], pieces: Pieces) -> RulesInFrame:
-        nodes_before, made = self._kept.get(frame.mark, (None, None))
-        if made is None or nodes_before is None or not _same(nodes_before, nodes):
-            made = self._make(frame, nodes, pieces)
-            if len(self._kept) >= _MOST_KEPT:
+        files = tuple(dict.fromkeys(node.path for node in nodes))
+        read = self._kept.get(files)
+        if read is None or not _same(read.nodes, nodes):
+            if len(self._kept) >= _MOST_FILES:
                 self._kept.clear()
-            self._kept[frame.mark] = (list(nodes), made)
+            read = self._kept[files] = _Read(nodes)
+        made = read.made.get(frame.mark)
+        if made is None:
+            made = self._make(frame, nodes, pieces, read.like(frame))
+            if len(read.made) >= _MOST_KEPT:
+                read.made.clear()
+            read.made[frame.mark] = made
         pieces.know(made.bodies)
         return made
 
-    def _make(self, frame: Frame, nodes: Sequence[Node], pieces: Pieces) -> RulesInFrame:
-        hard, soft = hard_and_soft(nodes)
-        items = [one.item for one in hard if not one.out]
+    def _make(self, frame: Frame, nodes: Sequence[Node], pieces: Pieces, like: RulesInFrame | None) -> RulesInFrame:
+        hard, soft = ((), ()) if like else hard_and_soft(nodes)
+        items = like.hard if like else [one.item for one in hard if not one.out]
         prefix = render(frame, {Tier.HARD: items}).removesuffix(frame.closing)
         tokens = self._counter.count(prefix[len(frame.opening) :]) if items else 0
+        if like:
+            return replace(like, prefix=prefix, hard_tokens=tokens)
         considered = [
             Considered(
                 one.item.id, Tier.HARD.value, one.item.kind, one.item.origin, beginning(one.item),
