@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing_extensions import TypedDict  # pydantic reads typing's own only from Python 3.12 on
 
 from holdfast.evaluate.figures import Measures
+from holdfast.evaluate.machine import Machine
 
 __all__ = ["AgreementFigures", "EngineFigures", "engine_examples"]
 
@@ -36,12 +37,6 @@ class EachSize(TypedDict):
 
     sqlite: Mapping[str, Times]
     postgres: Mapping[str, Times]
-
-
-class Machine(TypedDict):
-    cores: int
-    load: float
-    """At the end of the run: how busy the machine was with all that ran on it."""
 
 
 class Found(TypedDict):
@@ -108,7 +103,7 @@ def engine_examples() -> dict[str, object]:
     return {
         "bench-engines": EngineFigures(
             "engines", 1000, True, rate, rate, rate, rate, rate, by_size, twice, by_size, twice, by_size, twice, 1.0,
-            {"cores": 2, "load": 0.5}, 10.0, "0.1.0",
+            {"cores": 2, "load": 0.5, "loop_ms": 50.0}, 10.0, "0.1.0",
         ),
         "bench-engines-locomo": AgreementFigures(
             "engines-locomo", 100, 1.0, found, found, 0.0, {"sqlite": quick, "postgres": slow}, True, 10.0, "0.1.0"

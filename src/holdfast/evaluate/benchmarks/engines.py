@@ -6,7 +6,6 @@ compared is measured in the same loop, because the machine may be busy with othe
 
 from __future__ import annotations
 
-import os
 import tempfile
 import time
 from collections.abc import Sequence
@@ -18,6 +17,7 @@ from pathlib import Path
 from holdfast.evaluate.benchmarks.speed import Progress, Remembering, first, sizes, upto
 from holdfast.evaluate.benchmarks.writers import Writing, write_side_by_side
 from holdfast.evaluate.chatter import Message, Session, chatter, questions
+from holdfast.evaluate.machine import machine
 from holdfast.evaluate.metrics import percentiles, ratio
 from holdfast.memory import Memory
 from holdfast.models.static import StaticEmbedder
@@ -77,7 +77,7 @@ def run(
     return {
         **figures,
         "version": __version__,
-        "machine": {"cores": os.cpu_count() or 1, "load": round(os.getloadavg()[0], 1)},
+        "machine": machine(),
         "seconds": round(time.perf_counter() - start, 1),
     }
 

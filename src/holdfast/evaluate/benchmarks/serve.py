@@ -7,7 +7,6 @@ one connection. Twice: at a pace (each client ingests and searches once in `pace
 
 from __future__ import annotations
 
-import os
 import tempfile
 import threading
 import time
@@ -17,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from holdfast.evaluate.chatter import Session, chatter, questions
+from holdfast.evaluate.machine import machine
 from holdfast.evaluate.metrics import median, percentile
 from holdfast.evaluate.serving import Client, HttpClient, RpcClient, server
 from holdfast.memory import Memory
@@ -78,7 +78,7 @@ def run(
             "flat_out": _figures(flat, seconds, kept),
             **overhead,
             "version": __version__,
-            "machine": {"cores": os.cpu_count() or 1, "load": round(os.getloadavg()[0], 2)},
+            "machine": machine(),
             "seconds": round(time.perf_counter() - start, 1),
         }
 

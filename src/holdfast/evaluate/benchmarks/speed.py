@@ -6,7 +6,6 @@ because the machine may be busy with other things: read the ratios before the mi
 
 from __future__ import annotations
 
-import os
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -19,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.evaluate.chatter import Message, Session, chatter, questions, read_messages
+from holdfast.evaluate.machine import machine
 from holdfast.evaluate.metrics import percentiles, ratio, top_share
 from holdfast.evaluate.processes import cold_search_ms, import_ms, resident_mb
 from holdfast.memory import Memory
@@ -117,14 +117,9 @@ def run(
         **result,
         "embedder": profile.name,
         "version": __version__,
-        "machine": {"cores": os.cpu_count() or 1, "load": _load()},
+        "machine": machine(),
         "seconds": round(time.perf_counter() - start, 1),
     }
-
-
-def _load() -> float | None:
-    """How busy the machine is, where the system says so: figures of a busy one are upper bounds."""
-    return round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else None
 
 
 def _timed(times: Times, name: str, work: Callable[[], Value]) -> Value:
