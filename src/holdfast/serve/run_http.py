@@ -80,13 +80,14 @@ def run_http(
     With more `processes` than one, `open_memories` is called in each of them: it must be picklable.
     """
     token_file = check_spot(spot)
+    tokens = _tokens(spot)
     _check_processes(processes)
     with contextlib.ExitStack() as ends:
         memories = ends.enter_context(contextlib.closing(open_memories()))
         settings = memories.settings.serve
         listening = ends.enter_context(contextlib.closing(_bound(spot, processes > 1)))
         here = replace(spot, port=listening.getsockname()[1])
-        app = _app(memories, here, rules)  # before others are started: what is wrong is told once
+        app = _app(memories, here, rules, tokens)  # before others are started: what is wrong is told once
         shown = f"[{spot.host}]" if ":" in spot.host else spot.host
         started = partial(announce, f"http://{shown}:{here.port}", str(token_file), memories.namespace)
         others = ends.enter_context(
@@ -118,13 +119,13 @@ def _answer(
     log_to_stderr()
     with contextlib.closing(listening), contextlib.closing(open_memories()) as memories:
         end = end_in_time(memories.settings.serve, memories.close)
-        _serve(_app(memories, spot, rules), memories, listening, started, end)
+        _serve(_app(memories, spot, rules, _tokens(spot)), memories, listening, started, end)
 
 
-def _app(memories: Memories, spot: Spot, rules: Sequence[str]) -> ASGIApp:
-    token = read_token(check_spot(spot))
+def _app(memories: Memories, spot: Spot, rules: Sequence[str], tokens: tuple[str, dict[str, str]]) -> ASGIApp:
+    token, bound = tokens
     addresses = addresses_of(spot.host, spot.port, spot.known_as)
-    return _create_app()(memories, token, addresses, rules, _bound_tokens(spot, token))
+    return _create_app()(memories, token, addresses, rules, bound)
 
 
 def _serve(
@@ -157,12 +158,15 @@ def _make_room(settings: ServeSettings) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (needed, most))
 
 
-def _bound_tokens(spot: Spot, token: str) -> dict[str, str]:
-    """Made at the first start, like the server's own; two that are the same would open what was not meant."""
+def _tokens(spot: Spot) -> tuple[str, dict[str, str]]:
+    """The server's own, and those of namespaces, made at the first start; two that are the same would open what was
+    not meant.
+    """
+    token = read_token(check_spot(spot))
     found = {namespace: read_token(path) for namespace, path in spot.token_for}
     if len({token, *found.values()}) <= len(found):
         raise InputError("two of the tokens are the same; each opens something else, so give each a file of its own")
-    return found
+    return token, found
 
 
 def _create_app() -> Callable[..., ASGIApp]:
