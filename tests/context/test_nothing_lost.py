@@ -93,4 +93,5 @@ def test_the_last_turns_are_there_however_many_behind_them_were_forgotten(calm: 
         calm.forget(turn.id)
     made = calm.context([user("Hello there, my friend.")], session="now")
     recent = [one.text for one in made.receipt.candidates if one.tier == "recent" and one.included]
-    assert recent[-4:] == [turn.text for turn in turns[6:10]]
+    # Whether a pair before them fits too depends on how many tokens their ids take, which are random.
+    assert sorted(recent) in ([turn.text for turn in turns[6:10]], [turn.text for turn in turns[4:10]])
