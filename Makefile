@@ -43,7 +43,7 @@ surfaces: $(READY)  ## every path of the OpenAPI document 300 times, and a small
 
 bench: $(READY)  ## the figures of docs/performance.md
 	$(BIN)/holdfast bench speed --records 100000 --json speed.json
-	$(BIN)/holdfast bench serve --seconds 60 --json serve.json
+	$(BIN)/holdfast bench serve --seconds 60 --processes 2 --json serve.json
 
 browser: $(READY)  ## the inspector in chromium with 0, 1 and 50,000 records, and its pictures: minutes, not seconds
 	HOLDFAST_PICTURES=docs/images $(BIN)/python -m pytest -m long -s tests/browser

@@ -309,15 +309,15 @@ class Memory(Tended):
             raise InputError(f"messages must be a list of messages, not {type(messages).__name__}")
         tokens = _tokens("budget", budget)
         share = int(self._settings.context.share * tokens)
-        made = self._assembler.assemble(
-            Request(
-                messages,
-                self._session(session),
-                share if memory_budget is None else _tokens("memory_budget", memory_budget),
-                _rule_files(rules),
-                self._clock(),
-            )
+        request = Request(
+            messages,
+            self._session(session),
+            share if memory_budget is None else _tokens("memory_budget", memory_budget),
+            _rule_files(rules),
+            self._clock(),
         )
+        with FOREGROUND.call():
+            made = self._assembler.assemble(request)
         self._retrievals.note(made.recalled)
         return made
 

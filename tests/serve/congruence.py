@@ -13,8 +13,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from in_process import call
+
 from holdfast import Memory
-from holdfast.serve.verbs import VERBS, call
+from holdfast.serve.verbs import VERBS
 from holdfast.settings import ContextSettings
 from memories import QUICK, assistant, user
 

@@ -8,11 +8,12 @@ from typing import cast
 import jsonschema
 import pytest
 from congruence import SETTINGS, Payload, bad_calls, calls, differences, in_process, twins
+from in_process import call
 from peers import Answer, OpenPeer
 
 from holdfast import Memory
 from holdfast.errors import HoldfastError
-from holdfast.serve.verbs import VERBS, Danger, call, schema
+from holdfast.serve.verbs import VERBS, Danger, schema
 
 
 @pytest.mark.requirement("API-1", "API-2")

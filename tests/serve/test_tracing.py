@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 
 import pytest
+from in_process import call
 from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
@@ -15,7 +16,7 @@ from opentelemetry.trace import SpanKind, StatusCode
 from holdfast import Memory
 from holdfast.errors import NotFound
 from holdfast.serve.tracing import caller_of
-from holdfast.serve.verbs import VERBS, call
+from holdfast.serve.verbs import VERBS
 
 pytestmark = pytest.mark.requirement("API-5")
 

@@ -2,36 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-
-from anyio import CapacityLimiter
+from typing import Generic, TypeVar
 
 from holdfast.serve.inputs import Input
 from holdfast.serve.verbs import Danger, Verb
 from holdfast.settings import ServeSettings
 
-__all__ = ["Pace", "open_pace"]
+__all__ = ["ByKind", "by_kind"]
+
+Room = TypeVar("Room")
 
 
 @dataclass(frozen=True)
-class Pace:
-    """Threads for each kind. What may take seconds has its own, so that no quick call waits for it; and so have
+class ByKind(Generic[Room]):
+    """Room for each kind of call. What may take seconds has its own, so that no quick call waits for it; and so have
     writers, who wait for each other and for the disk.
     """
 
-    reads: CapacityLimiter
-    writes: CapacityLimiter
-    slow: CapacityLimiter
+    reads: Room
+    writes: Room
+    slow: Room
 
-    def of(self, verb: Verb[Input]) -> CapacityLimiter:
+    def of(self, verb: Verb[Input]) -> Room:
         if verb.slow:
             return self.slow
         return self.reads if verb.danger is Danger.READS else self.writes
 
 
-def open_pace(settings: ServeSettings) -> Pace:
-    return Pace(
-        CapacityLimiter(settings.reads_at_once),
-        CapacityLimiter(settings.writes_at_once),
-        CapacityLimiter(settings.slow_calls),
-    )
+def by_kind(settings: ServeSettings, make: Callable[[int], Room]) -> ByKind[Room]:
+    """`make` is given how many calls of a kind may be at work."""
+    return ByKind(make(settings.reads_at_once), make(settings.writes_at_once), make(settings.slow_calls))

@@ -16,8 +16,8 @@ import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
-from multiprocessing.synchronize import Event
 
 from holdfast.errors import HoldfastError
 
@@ -40,8 +40,8 @@ class _Sibling:
         self._gate = threading.Lock()
         self._thread = threading.Thread(target=self._keep, name="holdfast-sibling", daemon=True)
 
-    def start(self) -> Event:
-        """Start it; the event is set once it listens."""
+    def start(self) -> Connection:
+        """Start it; the connection ends once it listens, or when it dies before."""
         listens = self._start()
         self._thread.start()
         return listens
@@ -60,12 +60,13 @@ class _Sibling:
                     self._process.kill()
             self._thread.join()
 
-    def _start(self) -> Event:
+    def _start(self) -> Connection:
         spawning = multiprocessing.get_context("spawn")  # a fork would take over locks that threads hold
-        listens = spawning.Event()
-        with contextlib.closing(self._bind()) as listening:  # ours is closed: nobody here would ever accept from it
+        listens, telling = spawning.Pipe(duplex=False)
+        # Ours are closed: nobody here would ever accept from the one, and the other must end with the process.
+        with contextlib.closing(self._bind()) as listening, contextlib.closing(telling):
             process = spawning.Process(
-                target=_live, args=(self._answer, listening, listens), name="holdfast-sibling", daemon=True
+                target=_live, args=(self._answer, listening, telling), name="holdfast-sibling", daemon=True
             )
             process.start()
         with self._gate:
@@ -106,7 +107,7 @@ def siblings(
 
     try:
         for listens in [one.start() for one in kept]:
-            listens.wait(_START_S)
+            multiprocessing.connection.wait([listens], _START_S)
         yield stop
     finally:
         stop()
@@ -114,7 +115,7 @@ def siblings(
             one.join(stop_s)
 
 
-def _live(answer: Answer, listening: socket.socket, listens: Event) -> None:
+def _live(answer: Answer, listening: socket.socket, telling: Connection) -> None:
     parent = multiprocessing.parent_process()
     assert parent is not None
 
@@ -123,4 +124,4 @@ def _live(answer: Answer, listening: socket.socket, listens: Event) -> None:
         os.kill(os.getpid(), signal.SIGTERM)
 
     threading.Thread(target=follow, name="holdfast-following", daemon=True).start()
-    answer(listening, listens.set)
+    answer(listening, telling.close)

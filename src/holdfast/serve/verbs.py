@@ -33,9 +33,8 @@ from holdfast.serve.shapes import input_schema, output_schema, read_input
 from holdfast.serve.tracing import traced
 from holdfast.upkeep.memo import Diagnosis
 from holdfast.upkeep.reports import Erased, Tidied
-from holdfast.wire import plain
 
-__all__ = ["VERBS", "Danger", "Surroundings", "Verb", "answer", "call", "schema"]
+__all__ = ["VERBS", "Danger", "Surroundings", "Verb", "answer", "schema"]
 
 _Given = TypeVar("_Given", bound=inputs.Input)
 
@@ -185,13 +184,6 @@ _ALL = (
 
 VERBS: Mapping[str, Verb[inputs.Input]] = {verb.name: verb for verb in _ALL}  # type: ignore[misc]  # each reads its own
 """By name, in the order in which they are told of."""
-
-
-def call(
-    verb: Verb[inputs.Input], memory: Memory, payload: Mapping[str, object], around: Surroundings | None = None
-) -> object:
-    """The same as JSON values, as whoever reads what was written finds them."""
-    return plain(answer(verb, memory, payload, around))
 
 
 def answer(

@@ -22,10 +22,11 @@ _FREE = ("--port", "0", "--json", "-n", "ana", "--embedder", "none")
 
 
 @pytest.mark.requirement("SAFE-3", "LOG-1", "API-5")
-def test_a_stop_in_the_middle_of_ingests_loses_no_acknowledged_turn(tmp_path: Path) -> None:
+@pytest.mark.parametrize("processes", ["1", "2"])
+def test_a_stop_in_the_middle_of_ingests_loses_no_acknowledged_turn(tmp_path: Path, processes: str) -> None:
     acknowledged: list[str] = []
     busy = threading.Event()
-    with process(tmp_path, *_FREE, env={"HOLDFAST_STORE__DURABLE": "true"}) as started:
+    with process(tmp_path, *_FREE, "--processes", processes, env={"HOLDFAST_STORE__DURABLE": "true"}) as started:
         server = announced(started)
         secret = tmp_path / "secret" / "token"
         assert (stat.S_IMODE(secret.stat().st_mode), stat.S_IMODE(secret.parent.stat().st_mode)) == (0o600, 0o700)

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 from congruence import SETTINGS, Payload, bad_calls, differences, in_process, twins
 from http_peers import served
+from in_process import call
 
 from holdfast import Memory
 from holdfast.errors import HoldfastError
-from holdfast.serve.verbs import VERBS, call
+from holdfast.serve.verbs import VERBS
 from memories import QUICK, OpenMemory, WaitingEmbedder
 
 

@@ -9,6 +9,7 @@ import jsonschema
 import pytest
 from congruence import SETTINGS, bad_calls, calls, settled, twins
 from congruence import in_process as directly
+from in_process import call
 from mcp import MCPError
 from mcp_peers import connected, in_process
 
@@ -18,7 +19,7 @@ from holdfast.errors import HoldfastError
 from holdfast.serve.mcp.server import INSTRUCTIONS, mcp_server
 from holdfast.serve.mcp.tools import OFFERED, tools
 from holdfast.serve.memories import Memories
-from holdfast.serve.verbs import VERBS, Danger, call, schema
+from holdfast.serve.verbs import VERBS, Danger, schema
 
 pytestmark = pytest.mark.requirement("API-4")
 

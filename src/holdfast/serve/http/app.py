@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 
 from anyio import CapacityLimiter, to_thread
@@ -15,7 +16,6 @@ from starlette.types import ASGIApp
 
 from holdfast.serve.faults import INVALID_REQUEST, Fault, fault_of
 from holdfast.serve.http.addresses import Addresses
-from holdfast.serve.http.crews import open_crews
 from holdfast.serve.http.door import Door
 from holdfast.serve.http.export import Export
 from holdfast.serve.http.guard import Guard
@@ -27,6 +27,7 @@ from holdfast.serve.inspector.app import inspector_routes
 from holdfast.serve.json_text import encode
 from holdfast.serve.mcp.http import mcp_app
 from holdfast.serve.memories import Memories
+from holdfast.serve.pace import by_kind
 from holdfast.serve.verbs import Surroundings
 
 __all__ = ["create_app"]
@@ -49,7 +50,9 @@ def create_app(
     metrics = Metrics()
     slow = CapacityLimiter(settings.slow_calls)
     around = Surroundings(tuple(rules), memories.bound, memories.places)
-    verbs = verb_apps(memories, around, open_crews(settings), metrics)
+    # Executors instead of a limiter before anyio's threads: a call goes there and back with two turns of the event loop
+    # less. Each turn lets go of the interpreter, and while others compute that costs as much as the call's own way.
+    verbs = verb_apps(memories, around, by_kind(settings, ThreadPoolExecutor), metrics)
     mcp = mcp_app(memories, rules, hosts=sorted(addresses.hosts), origins=sorted(addresses.origins))
 
     async def counters(request: Request) -> Response:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping
+from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 
 from starlette.requests import ClientDisconnect, Request
@@ -13,7 +14,6 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from holdfast.errors import InputError
 from holdfast.serve.faults import fault_of
-from holdfast.serve.http.crews import Crews
 from holdfast.serve.http.metrics import Metrics
 from holdfast.serve.http.namespaces import is_confined, namespace_of
 from holdfast.serve.http.problems import PROBLEM, Refusal, told
@@ -21,6 +21,7 @@ from holdfast.serve.inputs import Input
 from holdfast.serve.json_text import NotJson, encode, read_json
 from holdfast.serve.memories import Memories
 from holdfast.serve.outputs import Kept, KeptMany
+from holdfast.serve.pace import ByKind
 from holdfast.serve.tracing import caller_of
 from holdfast.serve.verbs import VERBS, Danger, Surroundings, Verb, answer
 
@@ -43,7 +44,7 @@ class _Offer:
     verb: Verb[Input]
     memories: Memories
     around: Surroundings
-    crews: Crews
+    crews: ByKind[Executor]
     metrics: Metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -75,7 +76,9 @@ class _Offer:
             return _Answer(fault.status, encode(told(fault)), PROBLEM)
 
 
-def verb_apps(memories: Memories, around: Surroundings, crews: Crews, metrics: Metrics) -> dict[str, ASGIApp]:
+def verb_apps(
+    memories: Memories, around: Surroundings, crews: ByKind[Executor], metrics: Metrics
+) -> dict[str, ASGIApp]:
     """An app for each verb, by its path."""
     return {f"/v1/{verb.name}": _Offer(verb, memories, around, crews, metrics) for verb in VERBS.values()}
 

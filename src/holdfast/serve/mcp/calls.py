@@ -21,7 +21,7 @@ from holdfast.serve.http.namespaces import is_confined, namespace_of
 from holdfast.serve.inputs import Input
 from holdfast.serve.mcp.telling import Telling
 from holdfast.serve.memories import Memories
-from holdfast.serve.pace import open_pace
+from holdfast.serve.pace import by_kind
 from holdfast.serve.verbs import Danger, Surroundings, Verb, answer
 from holdfast.wire import plain
 
@@ -38,7 +38,7 @@ class Calls:
         self._memories = memories
         self._around = Surroundings(rules, memories.bound, memories.places)
         self._telling = Telling(memories.settings)
-        self._pace = open_pace(memories.settings.serve)
+        self._pace = by_kind(memories.settings.serve, anyio.CapacityLimiter)
 
     async def call(self, context: Context, verb: Verb[Input], payload: Mapping[str, object]) -> CallToolResult:
         """A tool's result. What goes wrong is a result too: the model reads what to do about it."""
