@@ -65,8 +65,7 @@ class WordKind(StrEnum):
     PLAIN = "word"
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(NamedTuple):
     """One deciding word."""
 
     key: str
@@ -142,16 +141,20 @@ def _pieces(text: str) -> Iterator[_Piece]:
                 yield _Piece("minus", said, False)
             opening = opening or (said in _END and not (said == "." and initial))
             continue
-        capital = said[0].isupper() and not opening
+        pieces, initial = _taken_apart(said, opening)
         opening = False
-        initial = len(said) == 1 or said.lower() in _TITLES
-        for place, part in enumerate(_parts(said)):
-            yield _Piece(_folded(part), part, capital and (place == 0 or part[0].isupper()))
+        yield from pieces
 
 
 @lru_cache(maxsize=_KNOWN_WORDS)
-def _folded(word: str) -> str:
-    return fold(word)
+def _taken_apart(said: str, opening: bool) -> tuple[tuple[_Piece, ...], bool]:
+    """The pieces of one run of letters, which may open a sentence; and whether a full stop after it is its own."""
+    capital = said[0].isupper() and not opening
+    pieces = tuple(
+        _Piece(fold(part), part, capital and (place == 0 or part[0].isupper()))
+        for place, part in enumerate(_parts(said))
+    )
+    return pieces, len(said) == 1 or said.lower() in _TITLES
 
 
 def _parts(said: str) -> list[str]:
@@ -206,7 +209,7 @@ def _gather(pieces: list[_Piece]) -> Reading:
     at = 0
     while at < len(pieces):
         piece = pieces[at]
-        value, taken = _value(pieces, words, at)
+        value, taken = _value(pieces, words, at) if _begins_value(piece.text) else (None, 1)
         if value is not None:
             key, kind = value
             said = " ".join(part.said for part in pieces[at : at + taken])
@@ -214,12 +217,12 @@ def _gather(pieces: list[_Piece]) -> Reading:
             lead.clear()
             at += taken
             continue
-        kind_key = _plain(piece, words, at)
+        kind_key = _plain(piece) if piece.text not in _BY_COMPANY else _beside(piece, words, at)
         if kind_key is None:
             lead.append(POSSESSIVES.get(piece.text, piece.text))
         else:
             key, kind = kind_key
-            past = kind is WordKind.PLAIN and is_past(piece.text) and not (_NOT_PAST & set(lead))
+            past = kind is WordKind.PLAIN and _NOT_PAST.isdisjoint(lead) and is_past(piece.text)
             found.append(Word(key, kind, piece.said, tuple(lead), past, at))
             lead.clear()
         at += 1
@@ -229,8 +232,6 @@ def _gather(pieces: list[_Piece]) -> Reading:
 def _value(pieces: list[_Piece], words: list[str], at: int) -> tuple[tuple[str, WordKind] | None, int]:
     """A number, amount, time or date that starts here, and how many words it takes."""
     word = words[at]
-    if not _begins_value(word):
-        return None, 1
     after = words[at + 1] if at + 1 < len(words) else ""
     if word in WEEKDAYS and not (word == "wed" and not pieces[at].capital):
         return (WEEKDAYS[word], WordKind.DATE), 1
@@ -337,19 +338,29 @@ def _is_month(pieces: list[_Piece], words: list[str], at: int) -> bool:
     return pieces[at].capital or before in _MONTH_LEADS or near_number
 
 
-def _plain(piece: _Piece, words: list[str], at: int) -> tuple[str, WordKind] | None:
+def _beside(piece: _Piece, words: list[str], at: int) -> tuple[str, WordKind] | None:
+    """As _plain, of a word that the ones beside it decide."""
+    if piece.text == "left":
+        side = at and words[at - 1] in _SIDE_LEADS and not piece.capital
+        return ("left", WordKind.PLAIN) if side else _plain(piece)
+    after = words[at + 1] if at + 1 < len(words) else ""
+    near_number = number_of(after) is not None or read_number_words([after], 0) is not None
+    return ("about", WordKind.HEDGE) if near_number else (piece.text, WordKind.PLACE)
+
+
+_BY_COMPANY = frozenset({"about", "around", "left"})
+
+
+@lru_cache(maxsize=_KNOWN_WORDS)
+def _plain(piece: _Piece) -> tuple[str, WordKind] | None:
     """The key of a word that is no value; None for a small word that decides nothing."""
     word = piece.text
-    after = words[at + 1] if at + 1 < len(words) else ""
     if word in NEGATIONS:
         return "not", WordKind.NEGATION
     if word in MODALS and not piece.capital:
         return MODALS[word], WordKind.MODAL
     if word in PERSONS and not (piece.capital and word == "us"):
         return PERSONS[word], WordKind.PERSON
-    if word in ("about", "around"):
-        near_number = number_of(after) is not None or read_number_words([after], 0) is not None
-        return ("about", WordKind.HEDGE) if near_number else (word, WordKind.PLACE)
     if word in POSSESSIVES or word in WEAK_PREPOSITIONS or word == "any":
         return None
     acronym = piece.said.isupper() and len(piece.said) > 1  # IT, BE
@@ -363,7 +374,7 @@ def _plain(piece: _Piece, words: list[str], at: int) -> tuple[str, WordKind] | N
         return word, WordKind.QUANTIFIER
     if word in PREPOSITIONS and word != "like":
         return word, WordKind.PLACE
-    base = word if word == "left" and at and words[at - 1] in _SIDE_LEADS else lemma(word)
+    base = lemma(word)
     base = SYNONYMS.get(word) or SYNONYMS.get(base) or base
     if base in HEDGES or word in HEDGES:
         return base, WordKind.HEDGE
