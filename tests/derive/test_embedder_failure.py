@@ -78,6 +78,8 @@ def test_flush_with_a_time_limit_says_when_the_work_is_not_done(open_memory: Ope
 def test_flush_with_a_time_limit_and_a_dead_embedder_times_out_with_the_reason(open_memory: OpenMemory) -> None:
     memory = open_memory(embedder=FailingEmbedder(down=True))
     memory.ingest("the harbour is quiet")
+    with pytest.raises(ModelUnavailable):
+        memory.flush()  # the model has been asked
     with pytest.raises(FlushTimeout, match="taken down"):
         memory.flush(timeout=0.3)
 
@@ -158,8 +160,8 @@ class LyingEmbedder(HashEmbedder):
 def test_an_embedder_may_answer_with_anything(open_memory: OpenMemory, lie: object) -> None:
     memory = open_memory(embedder=LyingEmbedder(lie))
     memory.ingest("the harbour is quiet")
-    with pytest.raises((ModelError, FlushTimeout)) as caught:
-        memory.flush(timeout=0.3)
+    with pytest.raises(ModelError) as caught:
+        memory.flush()
     assert found(memory.search("harbour")) == ["the harbour is quiet"]
     assert memory.status().degraded, f"nobody is told: {caught.value}"
 
