@@ -51,11 +51,8 @@ OF_FILES: dict[str, tuple[str, ...]] = {
     "upkeep/test_erase_crash.py": (),
     "upkeep/test_erase_proof.py": (),
     "upkeep/test_foreign.py": (),
-    "upkeep/test_transfer.py": (
-        "test_an_export_replaces_nothing_but_an_export",
-        "test_the_python_of_its_page_runs",
-        "test_the_same_verbs_can_be_awaited",
-    ),
+    "upkeep/test_transfer.py": ("test_the_python_of_its_page_runs", "test_the_same_verbs_can_be_awaited"),
+    "upkeep/test_transfer_files.py": ("test_an_export_replaces_nothing_but_an_export",),
 }
 """By file; none named: all of it."""
 

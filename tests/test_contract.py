@@ -11,7 +11,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from holdfast.cli import main
-from holdfast.contract import SHAPES, examples, schema, write
+from holdfast.contract import SHAPES, schema, write
+from holdfast.examples import examples
 
 FOLDER = Path(__file__).parents[1] / "contract"
 pytestmark = pytest.mark.requirement("API-1")

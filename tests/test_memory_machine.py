@@ -87,17 +87,13 @@ class MemoryMachine(RuleBasedStateMachine):
 
     @rule(session=SESSIONS, new=st.integers(0, 3))
     def hand_the_history_over_again(self, session: str, new: int) -> None:
-        known = [turn for turn in self.model.log if turn.session == session]
-        messages = [{"role": turn.role.value, "content": turn.text} for turn in known]
-        messages += [{"role": "user", "content": self.token()} for _ in range(new)]
-        got = self.memory.ingest_many(messages, session=session)
-        assert got[: len(known)] == known
-        for turn in got[len(known) :]:
-            self.model.add(turn)
+        self.hand_over(session, [turn for turn in self.model.log if turn.session == session], new)
 
     @rule(session=SESSIONS, back=st.integers(1, 4), new=st.integers(1, 3))
     def hand_over_a_window(self, session: str, back: int, new: int) -> None:
-        known = [turn for turn in self.model.log if turn.session == session][-back:]
+        self.hand_over(session, [turn for turn in self.model.log if turn.session == session][-back:], new)
+
+    def hand_over(self, session: str, known: list[Turn], new: int) -> None:
         messages = [{"role": turn.role.value, "content": turn.text} for turn in known]
         messages += [{"role": "user", "content": self.token()} for _ in range(new)]
         got = self.memory.ingest_many(messages, session=session)

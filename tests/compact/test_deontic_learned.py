@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.compact.deontic import Modality, is_rule, norms
+from holdfast.compact.deontic import Modality, norms
 from holdfast.compact.deontic_learned import chance, is_hopeless, score
 from holdfast.compact.deontic_manner import kinds
 from holdfast.compact.deontic_verdict import reading_of
@@ -41,8 +41,7 @@ def _table() -> str:
 )
 def test_what_reads_like_a_rule_is_one_without_a_pattern_and_says_how_likely(said: str) -> None:
     assert reading_of(said) == ("own", "")
-    found = is_rule(said)
-    assert found is not None
+    (found,) = norms(said)
     assert found.text == said
     assert found.cue.startswith("reads like a rule (p .")
 
@@ -59,7 +58,7 @@ def test_what_reads_like_a_rule_is_one_without_a_pattern_and_says_how_likely(sai
     ],
 )
 def test_stories_plain_facts_other_languages_and_code_are_none(said: str) -> None:
-    assert is_rule(said) is None
+    assert norms(said) == []
 
 
 def test_a_remark_that_a_pattern_takes_for_a_rule_is_dropped() -> None:
@@ -70,17 +69,16 @@ def test_a_remark_that_a_pattern_takes_for_a_rule_is_dropped() -> None:
 
 def test_a_question_is_a_rule_only_if_it_asks_for_something_from_now_on() -> None:
     assert norms("Could you from now on put the total first?", in_doubt=True)
-    assert is_rule("Do trainees shadow a nurse for two weeks?") is None
-    assert is_rule("Can you send me the file?") is None
+    assert norms("Do trainees shadow a nurse for two weeks?") == []
+    assert norms("Can you send me the file?") == []
 
 
 def test_what_is_reported_is_none() -> None:
-    assert is_rule("My boss says trainees shadow a nurse for two weeks.") is None
+    assert norms("My boss says trainees shadow a nurse for two weeks.") == []
 
 
 def test_a_rule_that_reads_like_one_has_its_kind_from_its_words() -> None:
-    found = is_rule("Suppliers do not park in the yard.")
-    assert found is not None
+    (found,) = norms("Suppliers do not park in the yard.")
     assert found.modality is Modality.PROHIBITION
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from holdfast import Memory
 from holdfast.errors import InputError
 from holdfast.evaluate.noise import measure_noise
-from holdfast.evaluate.probes import Probe, probe_hash, probes_of_file, read_probes, write_probes
+from holdfast.evaluate.probes import Probe, probe_hash, probes_of_file, write_probes
 from holdfast.evaluate.probes_draft import draft_probes
 from holdfast.evaluate.probes_gate import gate, read_baseline, save_baseline
 from holdfast.evaluate.probes_run import run_probes
@@ -153,6 +152,14 @@ def test_without_records_drafts_come_from_what_the_user_stated(open_memory: Open
     assert "bees" in draft.question and draft.note == SAID[2]
 
 
+@pytest.mark.requirement("EVAL-1", "SAFE-4")
+@pytest.mark.parametrize("mark", ["\u2028", "\u2029", "\x85"], ids=ascii)
+def test_a_question_with_an_odd_end_of_line_in_it_is_one_line_of_a_file(tmp_path: Path, mark: str) -> None:
+    probes = [Probe(f"Who keeps bees{mark}behind the chapel?", ("r-1",)), Probe("Who sails?", ("r-2",))]
+    write_probes(tmp_path / "probes.jsonl", probes)
+    assert probes_of_file(tmp_path / "probes.jsonl") == probes
+
+
 @pytest.mark.requirement("EVAL-1")
 def test_the_gate_passes_what_is_as_it_was_and_stops_a_fall(shed: Memory, tmp_path: Path) -> None:
     probes = [Probe(text[:-1], (turn_id(shed, text[:12]),)) for text in SAID]
@@ -196,7 +203,8 @@ def test_every_bad_line_is_named(tmp_path: Path) -> None:
     path.write_text("\n")
     with pytest.raises(InputError, match="holds no probes"):
         probes_of_file(path)
-    assert read_probes([json.loads(lines[0])]) == [Probe("a", ("r-1",))]
+    path.write_text(lines[0])
+    assert probes_of_file(path) == [Probe("a", ("r-1",))]
 
 
 @pytest.mark.requirement("EVAL-4")

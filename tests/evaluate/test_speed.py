@@ -11,6 +11,7 @@ from jsonschema import Draft202012Validator
 
 from holdfast.contract import schema
 from holdfast.evaluate.benchmarks import speed
+from holdfast.evaluate.reading_speed import sizes
 
 
 @pytest.fixture(scope="module")
@@ -78,9 +79,9 @@ def test_the_nearest_are_those_of_an_exact_search(figures: dict[str, Any]) -> No
 
 
 def test_sizes_below_the_largest_are_measured_too() -> None:
-    assert speed.sizes(500) == [500]
-    assert speed.sizes(100_000) == [1_000, 10_000, 100_000]
-    assert speed.sizes(20_000) == [1_000, 10_000, 20_000]
+    assert sizes(500) == [500]
+    assert sizes(100_000) == [1_000, 10_000, 100_000]
+    assert sizes(20_000) == [1_000, 10_000, 20_000]
 
 
 def test_too_few_records_are_refused(tmp_path: Path) -> None:

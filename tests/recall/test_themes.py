@@ -228,6 +228,15 @@ def test_a_chat_model_tells_each_theme_and_then_all_of_them(open_memory: OpenMem
         assert memory.themes(digest=False).digest is None and len(server.requests) == asked
 
 
+@pytest.mark.requirement("RECALL-8")
+def test_an_answer_of_the_model_in_a_fence_is_taken(open_memory: OpenMemory) -> None:
+    with ScriptedChat(repeat(lambda body: f"```json\n{answer(body)}\n```")) as server:
+        memory = open_memory(settings=chatting(server), clock=FixedClock(NOW))
+        tell(memory)
+        themes = memory.themes()
+    assert themes.digest == "A month of beds, boats and bread." and themes.receipt.degraded is None
+
+
 @pytest.mark.requirement("RECALL-8", "INV-5")
 @pytest.mark.parametrize("reply", [500, "no JSON at all", '{"title": "", "summary": "x"}', '{"title": 3}'])
 def test_a_model_that_fails_leaves_the_themes_as_they_are(open_memory: OpenMemory, reply: int | str) -> None:

@@ -178,6 +178,18 @@ def test_a_graph_of_mcps_reference_memory_is_audited(tmp_path: Path) -> None:
     assert lost.text == "Ana knows Carl" and lost.why == "there is no entity 'Carl'"
 
 
+@pytest.mark.requirement("KEEP-3", "SAFE-4")
+@pytest.mark.parametrize("mark", ["\u2028", "\u2029", "\x85"], ids=ascii)
+def test_an_odd_end_of_line_inside_a_text_ends_no_line_of_a_file(tmp_path: Path, mark: str) -> None:
+    said = f"Lives in Lisbon{mark}since 2019"
+    graph = {"type": "entity", "name": "Ana", "entityType": "person", "observations": [said, "Prefers tea"]}
+    rows = [{"id": "m1", "memory": said}, {"id": "m2", "memory": "Prefers tea"}]
+    for system, lines in (("MCP memory", [graph]), ("mem0 export", rows)):
+        path = tmp_path / f"{system}.jsonl"
+        path.write_text("\n".join(json.dumps(line, ensure_ascii=False) for line in lines))
+        assert (audit(path).system, audit(path).memories) == (system, 2)
+
+
 HOSTILE: dict[str, tuple[str, bytes, str]] = {
     "no JSON": ("a.json", b"{not json", "is no JSON"),
     "no list": ("a.json", b'{"results": 3}', "no list of memories"),

@@ -23,7 +23,7 @@ from holdfast.admit.secrets import mask
 from holdfast.admit.sentences import MAX_SENTENCE
 from holdfast.errors import ModelMisbehaved, ModelUnavailable
 from holdfast.model import Kind, Origin, Provenance, Record, Role, Turn
-from holdfast.models.chat import Chat, Schema
+from holdfast.models.chat import Chat, Schema, unfenced
 from holdfast.settings import AdmitSettings, ChatSettings
 from holdfast.spans import read_spans
 
@@ -87,7 +87,6 @@ _YES = re.compile(
     re.IGNORECASE,
 )
 _NO = re.compile(r"\W*(?:no|nope|nah|not|wrong|never|that['’]?s (?:not|wrong)|i (?:didn|don|never))\b", re.IGNORECASE)
-_FENCE = "```"
 
 
 def _no_records(turn: Turn) -> Sequence[Record]:
@@ -244,16 +243,7 @@ def _tiers(item: _Item, shown: Shown, settings: AdmitSettings) -> Iterator[tuple
 
 
 def _read(answer: str) -> _Reply:
-    return _Reply.model_validate_json(_unfenced(answer))
-
-
-def _unfenced(answer: str) -> str:
-    """Without the fence that models like to put around JSON."""
-    text = answer.strip()
-    if not text.startswith(_FENCE):
-        return text
-    inside = text.removeprefix(_FENCE).removesuffix(_FENCE)
-    return inside[4:] if inside[:4].lower() == "json" else inside
+    return _Reply.model_validate_json(unfenced(answer))
 
 
 def _complaint(error: ValidationError) -> str:

@@ -15,6 +15,7 @@ from pathlib import Path
 from holdfast.admit.similarity import Likeness, compare
 from holdfast.errors import InputError
 from holdfast.insight import Pair, ThresholdFigures
+from holdfast.json_lines import lines_of_text, text_of_file
 
 __all__ = ["around", "draw", "figures", "judgements_of_file", "read_judgements", "weigh"]
 
@@ -87,29 +88,16 @@ def _lot(pair: Pair) -> bytes:
 
 def judgements_of_file(path: str | os.PathLike[str]) -> list[Pair]:
     """The answer of `tune similarity --json` with its sample's "same" filled in, its sample alone, or a pair a line."""
-    name = Path(path).name
-    try:
-        text = Path(path).read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{name} is no UTF-8 text ({error})") from error
+    name, text = Path(path).name, text_of_file(path)
     try:
         whole = json.loads(text)
     except (ValueError, RecursionError):
-        lines = [(f"{name}:{number}", line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
-        return _read([(where, _line(where, line)) for where, line in lines])
+        return _read(lines_of_text(name, text))
     if isinstance(whole, Mapping):
         whole = whole.get("sample", [whole])
     if not isinstance(whole, list):
         raise InputError(f"{name} holds no judged pairs; a pair is {_FORM}")
     return _read([(f"{name}, pair {number}", pair) for number, pair in enumerate(whole, 1)])
-
-
-def _line(where: str, line: str) -> object:
-    try:
-        found: object = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{where}: no JSON; a pair is {_FORM}") from error
-    return found
 
 
 def read_judgements(given: Iterable[Mapping[str, object] | Pair]) -> list[Pair]:
@@ -122,7 +110,7 @@ def _read(given: Sequence[tuple[str, object]]) -> list[Pair]:
     for where, one in given:
         said = one if isinstance(one, Mapping) else vars(one) if isinstance(one, Pair) else None
         if said is None:
-            raise InputError(f"{where}: no pair; a pair is {_FORM}")
+            raise InputError(f"{where}: no {'JSON' if one is None else 'pair'}; a pair is {_FORM}")
         new, old, cosine, same = said.get("new"), said.get("old"), said.get("cosine"), said.get("same")
         if not isinstance(new, str) or not isinstance(old, str):
             raise InputError(f'{where}: "new" and "old" must be the two texts; a pair is {_FORM}')

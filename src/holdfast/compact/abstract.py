@@ -23,7 +23,7 @@ from holdfast.compact.said import Telling, read_cluster
 from holdfast.compact.summarize import choose, make_summary, room_for
 from holdfast.errors import ModelError
 from holdfast.model import Turn
-from holdfast.models.chat import Chat, Message, Schema
+from holdfast.models.chat import Chat, Message, Schema, unfenced
 from holdfast.settings import CompactSettings
 
 __all__ = ["Outcome", "abstract", "deserves"]
@@ -41,7 +41,6 @@ all. Answer with a JSON object {{"lines": [...]}}, in the order of time, each li
 - "turns": the numbers of the turns it rests on, all of one day
 - "text": one or two sentences; say who did what by name or as "the user" and "the assistant"
 """
-_FENCE = "```"
 _MOST_LINES = 40
 
 
@@ -126,7 +125,7 @@ def _ask(parts: Sequence[Part], chat: Chat, settings: CompactSettings) -> _Reply
     if time.monotonic() - started > settings.deadline_s:
         raise _Refused(f"it came after {settings.deadline_s:g} s")
     try:
-        return _Reply.model_validate_json(_unfenced(answer))
+        return _Reply.model_validate_json(unfenced(answer))
     except ValidationError as error:
         first = error.errors(include_input=False)[0]
         raise _Refused(f"it has not the form that was asked for ({first['msg']})") from error
@@ -181,12 +180,3 @@ def _first(cited: Sequence[Part]) -> Turn:
 
 def _negates(text: str) -> bool:
     return any(word.kind is WordKind.NEGATION for word in read(text).words)
-
-
-def _unfenced(answer: str) -> str:
-    """Without the fence that models like to put around JSON."""
-    text = answer.strip()
-    if not text.startswith(_FENCE):
-        return text
-    inside = text.removeprefix(_FENCE).removesuffix(_FENCE)
-    return inside[4:] if inside[:4].lower() == "json" else inside

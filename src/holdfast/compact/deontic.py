@@ -16,7 +16,7 @@ from holdfast.compact import deontic_english, deontic_verdict
 from holdfast.compact.deontic_norm import Finding, Modality, Norm
 from holdfast.compact.deontic_text import masked, sentences_of
 
-__all__ = ["Modality", "Norm", "is_rule", "norms"]
+__all__ = ["Modality", "Norm", "norms"]
 
 _LANGUAGES: tuple[tuple[Callable[[str, bool], Finding | None], Callable[[str], Modality | None]], ...] = (
     (deontic_verdict.laid_down, deontic_english.announced),
@@ -39,15 +39,7 @@ def norms(text: str, in_doubt: bool = False) -> list[Norm]:
     return found
 
 
-def is_rule(sentence: str) -> Norm | None:
-    """The sentence as a rule, or None; what stands around it is not known here."""
-    said = sentence.strip()
-    start = sentence.index(said)
-    finding = _finding(masked(said))
-    return None if finding is None else Norm(said, start, start + len(said), finding.modality, finding.cue)
-
-
-def _finding(sentence: str, in_doubt: bool = False) -> Finding | None:
+def _finding(sentence: str, in_doubt: bool) -> Finding | None:
     """What a sentence lays down, in the first language in which it does; one word is no rule."""
     if " " not in sentence:
         return None

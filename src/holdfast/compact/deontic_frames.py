@@ -19,7 +19,7 @@ for _number, _one in enumerate(FRAMES):
 _WORDS = frozenset(_BY_WORD)
 
 _NO = re.compile(
-    rf"^(?:(?:absolutely|strictly|please|and|also|so|ok|okay|rule \w+:|positively)[,:]* )*+"
+    rf"^(?>(?:(?:absolutely|strictly|please|and|also|so|ok|okay|rule \w+:|positively)[,:]* )*)"
     rf"no (?!(?:{'|'.join(sorted(IDLE_NOS))})\b)(?P<what>[\w'/-]+(?: [\w'/-]+){{0,30}})"
 )
 _NO_STANDING = re.compile(

@@ -32,12 +32,12 @@ __all__ = ["order"]
 _MUST, _NOT, _HOW = Modality.OBLIGATION, Modality.PROHIBITION, Modality.PRESCRIPTION
 _MOST_CLAUSES = 6
 _LEAD = re.compile(
-    r"(?:(?:and|but|so|ok|okay|also|oh|well|hi|hey|hello|yes|no|actually|please|pls|kindly|just|btw"
+    r"(?>(?:(?:and|but|so|ok|okay|also|oh|well|hi|hey|hello|yes|no|actually|please|pls|kindly|just|btw"
     r"|by the way|one more thing"
     r"|first|again|then|important|note|remember|reminder|rule \w+|warning|caution|attention|p\.?s"
     r"|therefore|instead(?! of)|in general|generally"
     r"|usually|normally|by default|as always|ideally|otherwise|nb|guys|everyone|everybody|thanks|thank you"
-    r"|claude|assistant)[,.!:]* +){0,4}+"
+    r"|claude|assistant)[,.!:]* +){0,4})"
 )
 _ASKED = re.compile(
     r"(?:i (?:really |always |also )?(?:want|need|expect|would like|'d like|would love)"

@@ -25,7 +25,7 @@ def _frame(modality: Modality, needs: str, pattern: str) -> Frame:
     return Frame(modality, frozenset(needs.split()), re.compile(pattern))
 
 
-_LEAD = r"^(?:(?:and|but|so|ok|okay|also|oh|please|pls|btw|yes|well|again|just|hey|hi)[,!.:]* +){0,3}+"
+_LEAD = r"^(?>(?:(?:and|but|so|ok|okay|also|oh|please|pls|btw|yes|well|again|just|hey|hi)[,!.:]* +){0,3})"
 _OUTPUT = (
     r"(?:answers?|repl(?:y|ies)|responses?|summar(?:y|ies)|explanations?|reports?|drafts?|code|comments?"
     r"|messages?|mails?|emails?)"
@@ -168,7 +168,7 @@ FRAMES = (
     _frame(
         _NOT,
         "no",
-        r"^(?:absolutely |please,? |and |also,? |ok,? |so )*+no more than (?:one|two|three|four|five|six|ten"
+        r"^(?>(?:absolutely |please,? |and |also,? |ok,? |so )*)no more than (?:one|two|three|four|five|six|ten"
         r"|an?|\d+)\b"
         r"|\b(?:use|spend|write|give|send|make|add|take|retry|book) (?:\w+ ){0,2}no more than\b",
     ),

@@ -18,7 +18,7 @@ from holdfast.derive.ledger import Ledger
 from holdfast.derive.proposals import Asking
 from holdfast.models.embedder import Embedder
 from holdfast.recall.cache import BlockCache
-from holdfast.recall.semantic import vectors_stage
+from holdfast.recall.vectors import vectors_stage
 from holdfast.settings import Settings
 from holdfast.store.nouns import ADMIT_STAGE, EPOCH_STAGE, Move, Space
 from holdfast.store.protocol import Snapshot, Store

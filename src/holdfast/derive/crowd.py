@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from holdfast.recall.blocks import Segment, as_slice, quantise
 from holdfast.recall.cache import BlockCache
-from holdfast.recall.semantic import load_segment, segments_stage
+from holdfast.recall.vectors import load_segment, matrix, segments_stage
 from holdfast.store.nouns import Space
 from holdfast.store.protocol import Snapshot
 
@@ -57,7 +57,6 @@ def _segments(view: Snapshot, namespace: str, fingerprint: str, upto: int, cache
     folded = view.cursor(segments_stage(Space.TURN, fingerprint))
     late = view.vectors_between(Space.TURN, fingerprint, folded, upto) if upto > folded else []
     if late:
-        matrix = np.frombuffer(b"".join(data for _, data in late), "<f4").reshape(len(late), -1)
-        codes, scales = quantise(matrix)
+        codes, scales = quantise(matrix(late))
         found.append(Segment(as_slice(np.array([num for num, _ in late], np.int64)), scales, codes))
     return found

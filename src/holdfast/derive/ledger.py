@@ -2,6 +2,9 @@
 
 Derived work runs behind the log, and the operator's acts do not wait for it. So every record has a lifetime in lines of
 the log, and a turn is judged by the records of its own moment: a rebuild, which runs far behind, decides the same.
+
+In which order they came here, and under which number the store has them, depends on when the work was done. So where
+the order of two decides, it is that of the lines that made them.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ __all__ = ["Ledger"]
 
 _Lexicon = defaultdict[str, list[int]]
 _NEVER = np.iinfo(np.int64).max
+_ROUNDING = np.float32(1e-5)  # of a product: its last digits depend on how many are made at once
 _NEWEST = 256
 """Records looked at for one word, the newest: what is replaced is rarely older, and a common word tells little."""
 
@@ -32,6 +36,8 @@ class Ledger:
     def __init__(self, standing: Sequence[Standing]) -> None:
         self._places: dict[str, int] = {}
         self.records: list[Record] = []
+        self._order: list[tuple[int, str]] = []
+        """Of each the line that made it, and its id."""
         self._room = max(64, 2 * len(standing))
         self._vectors = np.zeros((self._room, 0), np.float32)
         self._born = np.zeros(self._room, np.int64)
@@ -62,6 +68,7 @@ class Ledger:
         if not self._vectors.shape[1]:
             self._vectors = np.zeros((self._room, len(vector)), np.float32)
         self.records.append(record)
+        self._order.append((born, record.id))
         self._places[record.id] = at
         self._vectors[at], self._born[at], self._ends[at] = vector, born, _NEVER
         if self._lexicon is not None:
@@ -78,8 +85,8 @@ class Ledger:
         if self._lexicon is not None and record.text != self.records[at].text:
             for key in index_keys(self.records[at].text):
                 self._lexicon[key].remove(at)
-            for key in index_keys(record.text):
-                insort(self._lexicon[key], at)
+            self.records[at] = record
+            self._file(self._lexicon, at)
         self.records[at] = record
         if vector is not None:
             self._vectors[at] = vector
@@ -99,7 +106,7 @@ class Ledger:
             return []
         gone = np.fromiter(self._heirs, np.int64)
         near = gone[(product(self._vectors[gone], vector) >= least) & (self._ends[gone] <= seq)]
-        heirs = ((int(at), self._heirs[int(at)]) for at in near)
+        heirs = ((at, self._heirs[at]) for at in sorted(near.tolist(), key=self._order.__getitem__))
         return [self.records[at] for at, heir in heirs if heir in self and self.get(heir).at >= moment]
 
     def look_ahead(self, vectors: NDArray[np.float32]) -> None:
@@ -116,16 +123,26 @@ class Ledger:
 
         `row`: which of those looked ahead for it is.
         """
-        places = np.flatnonzero(self._live(seq, own))
+        return self._nearest(self._live(seq, own), vector, count, row)
+
+    def ever(self, vector: NDArray[np.float32], seq: int, count: int, row: int) -> list[Record]:
+        """The records nearest to a vector that were made before a line of the log, whatever became of them since."""
+        made = self._born[: len(self.records)] < seq
+        return [record for record, _ in self._nearest(made, vector, count, row)]
+
+    def _nearest(
+        self, among: NDArray[np.bool_], vector: NDArray[np.float32], count: int, row: int | None
+    ) -> list[tuple[Record, float]]:
+        places = np.flatnonzero(among)
         if not len(places) or not vector.any():
             return []
         cosines = self._cosines(vector, row)[places]
         if len(places) > count:  # sorting all of them would take longer than the product
-            first = cosines >= np.partition(cosines, -count)[-count]
-            places, cosines = places[first], cosines[first]
+            places = places[cosines >= np.partition(cosines, -count)[-count] - _ROUNDING]
         # One by one again: the product over all rounds by how many there are, and a rebuild must find the same.
-        best = places[np.lexsort((places, -cosines))[:count]]
-        return [(self.records[int(at)], float(self._vectors[at] @ vector)) for at in best]
+        found = [(float(self._vectors[at] @ vector), at) for at in places.tolist()]
+        best = sorted(found, key=lambda one: (-one[0], self._order[one[1]]))[:count]
+        return [(self.records[at], cosine) for cosine, at in best]
 
     def _cosines(self, vector: NDArray[np.float32], row: int | None) -> NDArray[np.float32]:
         known = 0 if row is None else self._products.shape[1]
@@ -146,7 +163,8 @@ class Ledger:
             places = list(islice((at for at in reversed(self._lexicon.get(key, [])) if live[at]), _NEWEST))
             for at in places:
                 shares[at] += 1.0 / (1.0 + len(places)) ** 0.5  # a rare word tells more
-        best = sorted(shares, key=lambda at: (-shares[at], -at))[:count]
+        newest = sorted(shares, key=self._order.__getitem__, reverse=True)
+        best = sorted(newest, key=lambda at: -shares[at])[:count]
         return [(self.records[at], float(self._vectors[at] @ vector)) for at in best]
 
     def _live(self, seq: int, own: bool) -> NDArray[np.bool_]:
@@ -155,4 +173,8 @@ class Ledger:
 
     def _file(self, lexicon: _Lexicon, at: int) -> None:
         for key in index_keys(self.records[at].text):
-            lexicon[key].append(at)
+            known = lexicon[key]
+            if known and self._order[known[-1]] > self._order[at]:
+                insort(known, at, key=self._order.__getitem__)
+            else:  # nearly always
+                known.append(at)

@@ -12,6 +12,7 @@ from holdfast.admit.secrets import mask
 from holdfast.admit.tuning import weigh
 from holdfast.insight import Pair
 from holdfast.model import Origin, Role
+from holdfast.recall.vectors import matrix
 from holdfast.store.nouns import Space
 from holdfast.store.protocol import Snapshot
 
@@ -48,7 +49,7 @@ def pairs_of_turns(view: Snapshot, fingerprint: str, lowest: float, most: int) -
     stored = sorted(view.vectors(Space.TURN, fingerprint, seqs))
     if not stored:
         return 0, []
-    vectors = np.frombuffer(b"".join(data for _, data in stored), "<f4").reshape(len(stored), -1)
+    vectors = matrix(stored)
     nearest, cosines = _nearest_before(vectors)
     pairs = [
         _masked(weigh(own[stored[row][0]], own[stored[nearest[row]][0]], round(float(cosine), 4), "turn"))

@@ -19,7 +19,7 @@ from holdfast.models.embedder import Embedder
 from holdfast.models.static import shipped_embedder
 from holdfast.models.unit import rounded, unit
 from holdfast.recall.marks import read_ahead, statements
-from holdfast.recall.semantic import segments_stage, vectors_stage
+from holdfast.recall.vectors import segments_stage, vectors_stage
 from holdfast.settings import IndexSettings
 from holdfast.store.codes import role_number
 from holdfast.store.nouns import AS_TURN, Changes, Document, Move, Space

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from holdfast.models.embedder import Embedder
 from holdfast.models.unit import rounded
 from holdfast.recall.blocks import pack_segment
-from holdfast.recall.semantic import segments_stage, vectors_stage
+from holdfast.recall.vectors import segments_stage, vectors_stage
 from holdfast.settings import IndexSettings
 from holdfast.store.nouns import BLOCK, Changes, Move, Space
 from holdfast.store.protocol import Snapshot, Store
@@ -58,10 +58,14 @@ def embed_texts(texts: Sequence[str], embedder: Embedder) -> NDArray[np.float32]
 def fold(
     view: Snapshot, space: Space, changes: Changes, added: Mapping[int, NDArray[np.float32]], folded: int, upto: int
 ) -> None:
-    """Write the segments of the blocks that have grown: the vectors they have already, and those of this batch."""
+    """Write the segments of the blocks that have grown: the vectors they have already, and those of this batch.
+
+    None beyond it, though there may be some (a rebuild keeps them, and records come with theirs): they are read as what
+    waits behind the segments, and would count twice.
+    """
     for block in range((folded + 1) // BLOCK, upto // BLOCK + 1):
         first, last = block * BLOCK, (block + 1) * BLOCK - 1
-        stored = dict(view.vectors_between(space, changes.fingerprint, max(first - 1, 0), last))
+        stored = dict(view.vectors_between(space, changes.fingerprint, max(first - 1, 0), min(last, upto)))
         vectors = {num: np.frombuffer(data, "<f4") for num, data in stored.items()}
         vectors.update({num: vector for num, vector in added.items() if first <= num <= last})
         nums = sorted(vectors)

@@ -24,7 +24,8 @@ def index_words(store: Store, namespace: str, space: Space, settings: IndexSetti
     stage = words_stage(space)
     with store.snapshot(namespace) as view:
         done = view.cursor(stage)
-        documents = view.documents(space, done, settings.batch)
+        # A smaller batch than what may wait would never be enough, and flush would wait for it for ever.
+        documents = view.documents(space, done, max(settings.batch, settings.tail))
     heavy = sum(len(document.text) for document in documents) > settings.tail_chars
     if not documents or (len(documents) < settings.tail and not heavy):
         return 0

@@ -18,7 +18,7 @@ from holdfast.derive.gathering import Gathering
 from holdfast.errors import Closed, FlushTimeout, HoldfastError, ModelError, ModelUnavailable
 from holdfast.models.embedder import Embedder
 from holdfast.recall.pool import words_stage
-from holdfast.recall.semantic import vectors_stage
+from holdfast.recall.vectors import vectors_stage
 from holdfast.settings import IndexSettings
 from holdfast.store.nouns import PASSAGES_STAGE, Space
 from holdfast.store.protocol import Store

@@ -18,7 +18,7 @@ from pathlib import Path
 from holdfast.errors import InputError
 from holdfast.models.static import shipped_vocabulary
 
-__all__ = ["Message", "Session", "chatter", "questions", "read_messages"]
+__all__ = ["Message", "Session", "chatter", "first", "questions", "read_messages", "upto"]
 
 Message = dict[str, object]
 """What Memory.ingest_many takes."""
@@ -137,3 +137,19 @@ def _say(chance: random.Random, words: _Words, topic: Sequence[str]) -> str:
         if start:
             said[start - 1] += "."
     return " ".join(said) + "."
+
+
+def first(sessions: Sequence[Session], turns: int) -> list[Message]:
+    """So many messages, whichever sessions they are of."""
+    return [message for _, messages in sessions[: turns // 10 + 1] for message in messages][:turns]
+
+
+def upto(sessions: Sequence[Session], turns: int) -> list[Session]:
+    """The sessions up to so many turns, the last of them cut."""
+    part: list[Session] = []
+    for session, messages in sessions:
+        if turns <= 0:
+            break
+        part.append((session, messages[:turns]))
+        turns -= len(messages)
+    return part

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from holdfast.evaluate.haystack import Haystack
+from holdfast.evaluate.processes import KILOBYTES
 from holdfast.memory import Memory
 from holdfast.settings import Settings
 
@@ -20,17 +21,9 @@ __all__ = ["measure_speed"]
 _SHORT = 5  # the memory of a session of a fifth of the length says whether it is flat
 _TIMEOUT_S = 600.0
 _PROGRAM = """
-import json, sys, time
+import json, time
 from dataclasses import replace
 from holdfast import Memory, Settings
-
-def kilobytes(name):
-    try:
-        with open("/proc/self/status") as status:
-            return next(int(line.split()[1]) for line in status if line.startswith(name))
-    except OSError:
-        import resource
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // (1024 if sys.platform == "darwin" else 1)
 
 settings = Settings()
 settings = replace(settings, admit=replace(settings.admit, enabled=False))  # no other work beside it
@@ -68,7 +61,11 @@ def _compacted(haystacks: Sequence[Haystack], turns: int, path: Path) -> dict[st
         for turn in itertools.islice(said, turns):
             memory.ingest(turn.text, turn.role, "long")
     done = subprocess.run(
-        [sys.executable, "-c", _PROGRAM, str(path)], capture_output=True, text=True, check=True, timeout=_TIMEOUT_S
+        [sys.executable, "-c", KILOBYTES + _PROGRAM, str(path)],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=_TIMEOUT_S,
     )
     figures = json.loads(done.stdout)
     assert isinstance(figures, dict)

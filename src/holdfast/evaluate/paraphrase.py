@@ -120,7 +120,7 @@ def _read_month() -> list[_Message]:
 
 def _read_paraphrase(path: Path, content: str) -> list[_Message]:
     messages: list[_Message] = []
-    for number, line in enumerate(filter(str.strip, content.splitlines()), 1):
+    for number, line in enumerate(filter(str.strip, content.split("\n")), 1):
         try:
             message = json.loads(line)
         except json.JSONDecodeError as error:

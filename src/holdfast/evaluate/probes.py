@@ -13,9 +13,9 @@ from hashlib import sha256
 from pathlib import Path
 
 from holdfast.errors import InputError
-from holdfast.gate.labels import complain
+from holdfast.json_lines import complain, lines_of_file
 
-__all__ = ["Probe", "probe_hash", "probes_of_file", "read_probes", "write_probes"]
+__all__ = ["Probe", "probe_hash", "probes_of_file", "write_probes"]
 
 _FORM = '{"question": TEXT, "expect": [ID, …], "note": TEXT}'
 
@@ -30,19 +30,11 @@ class Probe:
     """Proposed by `eval init` and not looked at by a person yet: it is not asked."""
 
 
-def read_probes(given: Iterable[Mapping[str, object] | Probe]) -> list[Probe]:
-    return _read([(f"probe {number}", one) for number, one in enumerate(given, 1)])
-
-
 def probes_of_file(path: str | os.PathLike[str]) -> list[Probe]:
     """Every bad line is named with its number."""
-    name = Path(path).name
-    try:
-        lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
-    except UnicodeDecodeError as error:
-        raise InputError(f"{name} is no UTF-8 text ({error})") from error
-    found = _read([(f"{name}:{number}", _line(line)) for number, line in enumerate(lines, 1) if line.strip()])
+    found = _read(lines_of_file(path))
     if not found:
+        name = Path(path).name
         raise InputError(f"{name} holds no probes; `holdfast eval init` drafts some, or write one a line: {_FORM}")
     return found
 
@@ -69,14 +61,6 @@ def probe_hash(probes: Iterable[Probe]) -> str:
     return sha256("\n".join(told).encode(errors="surrogatepass")).hexdigest()[:16]
 
 
-def _line(line: str) -> object:
-    try:
-        found: object = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return found
-
-
 def _read(given: Sequence[tuple[str, object]]) -> list[Probe]:
     probes: list[Probe] = []
     faults: list[str] = []
@@ -96,8 +80,6 @@ def _read(given: Sequence[tuple[str, object]]) -> list[Probe]:
 
 def _probe(one: object) -> Probe | str:
     """The probe, or what is wrong with it."""
-    if isinstance(one, Probe):
-        return one
     if not isinstance(one, Mapping):
         return f"no JSON object; write {_FORM}"
     question, expect, note = one.get("question"), one.get("expect"), one.get("note", "")

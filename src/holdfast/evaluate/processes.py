@@ -12,11 +12,10 @@ from pathlib import Path
 
 from holdfast.evaluate.metrics import median
 
-__all__ = ["cold_search_ms", "import_ms", "resident_mb"]
+__all__ = ["KILOBYTES", "cold_search_ms", "import_ms", "resident_mb"]
 
-_RESIDENT = """
-import json, sys
-from holdfast import Memory
+KILOBYTES = """
+import sys
 
 def kilobytes(name):
     try:
@@ -25,13 +24,21 @@ def kilobytes(name):
     except OSError:
         import resource
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // (1024 if sys.platform == "darwin" else 1)
+"""
+"""What a program begins with that tells of its memory: kilobytes("VmRSS:") now, kilobytes("VmHWM:") at the most."""
+_RESIDENT = (
+    KILOBYTES
+    + """
+import json
+from holdfast import Memory
 
 memory = Memory(sys.argv[1], namespace=sys.argv[2])
 for question in json.loads(sys.stdin.read()):
     memory.search(question)
-print(json.dumps({"now": kilobytes("VmRSS:"), "peak": kilobytes("VmHWM:")}))
+print(json.dumps([kilobytes("VmRSS:"), kilobytes("VmHWM:")]))
 memory.close()
 """
+)
 _NAMES = {"bare": "pass", "import_ms": "import holdfast", "import_memory_ms": "from holdfast import Memory"}
 _TIMEOUT_S = 120.0
 
@@ -42,8 +49,8 @@ def resident_mb(store: Path, namespace: str, questions: Sequence[str]) -> tuple[
         [sys.executable, "-c", _RESIDENT, str(store), namespace],
         input=json.dumps(questions), capture_output=True, text=True, check=True, timeout=_TIMEOUT_S,
     )  # fmt: skip
-    kilobytes = json.loads(done.stdout)
-    return round(kilobytes["now"] / 1024, 1), round(kilobytes["peak"] / 1024, 1)
+    now, peak = json.loads(done.stdout)
+    return round(now / 1024, 1), round(peak / 1024, 1)
 
 
 def import_ms(repeats: int) -> dict[str, float]:

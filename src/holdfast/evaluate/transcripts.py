@@ -7,15 +7,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 
 from holdfast.errors import InputError
-from holdfast.gate.labels import complain
+from holdfast.json_lines import complain, lines_of_file
 from holdfast.log.messages import read_message
 from holdfast.model import NewTurn, Role, Turn
 from holdfast.settings import LogSettings
@@ -37,24 +35,11 @@ class Labelled:
 
 
 def labelled_of_file(path: str | os.PathLike[str]) -> list[Labelled]:
-    name = Path(path).name
-    try:
-        lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
-    except UnicodeDecodeError as error:
-        raise InputError(f"{name} is no UTF-8 text ({error})") from error
-    return _read((f"{name}:{number}", _line(line)) for number, line in enumerate(lines, 1) if line.strip())
+    return _read(lines_of_file(path))
 
 
 def read_labelled(messages: Iterable[Mapping[str, object]]) -> list[Labelled]:
     return _read((f"message {number}", message) for number, message in enumerate(messages, 1))
-
-
-def _line(line: str) -> object:
-    try:
-        found: object = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return found
 
 
 def _read(given: Iterable[tuple[str, object]]) -> list[Labelled]:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast.errors import InputError
+from holdfast.json_lines import complain, lines_of_file
 
-__all__ = ["Label", "complain", "labels_of_file", "read_labels"]
+__all__ = ["Label", "labels_of_file", "read_labels"]
 
-_SHOWN = 5  # bad labels that are told of one by one
 _FORM = '{"turn": ID, "useful": true} or {"g": 0.4, "useful": false}'
 
 
@@ -33,18 +32,13 @@ def read_labels(given: Iterable[Mapping[str, object] | tuple[str | float, bool] 
 
 def labels_of_file(path: str | os.PathLike[str]) -> list[Label]:
     """One JSON object a line; every bad line is named with its number."""
-    name = Path(path).name
-    try:
-        lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
-    except UnicodeDecodeError as error:
-        raise InputError(f"{name} is no UTF-8 text ({error})") from error
-    found = _read((f"{name}:{number}", line) for number, line in enumerate(lines, 1) if line.strip())
+    found = _read(lines_of_file(path))
     if not found:
-        raise InputError(f"{name} holds no labels; write one a line: {_FORM}")
+        raise InputError(f"{Path(path).name} holds no labels; write one a line: {_FORM}")
     return found
 
 
-def _read(given: Iterator[tuple[str, object]]) -> list[Label]:
+def _read(given: Iterable[tuple[str, object]]) -> list[Label]:
     labels: list[Label] = []
     faults: list[str] = []
     for where, one in given:
@@ -57,22 +51,12 @@ def _read(given: Iterator[tuple[str, object]]) -> list[Label]:
     return labels
 
 
-def complain(faults: list[str]) -> None:
-    """Say what is wrong with the labels, all at once; nothing was stored."""
-    if faults:
-        more = f"; and {len(faults) - _SHOWN} more" if len(faults) > _SHOWN else ""
-        raise InputError("; ".join(faults[:_SHOWN]) + more)
-
-
 def _label(where: str, one: object) -> Label | str:
     """The label, or what is wrong with it."""
     if isinstance(one, Label):
         return one
-    if isinstance(one, str):
-        try:
-            one = json.loads(one)
-        except (ValueError, RecursionError):
-            return f"no JSON object; write {_FORM}"
+    if one is None:
+        return f"no JSON object; write {_FORM}"
     if isinstance(one, tuple) and len(one) == 2:
         one = {"turn" if isinstance(one[0], str) else "g": one[0], "useful": one[1]}
     if not isinstance(one, Mapping):

@@ -14,7 +14,7 @@ from holdfast.models.breaker import Breaker
 from holdfast.models.endpoint import Endpoint
 from holdfast.settings import ChatSettings
 
-__all__ = ["API_KEY", "Chat", "GuardedChat", "Message", "OpenAIChat", "Schema", "open_chat"]
+__all__ = ["API_KEY", "Chat", "GuardedChat", "Message", "OpenAIChat", "Schema", "open_chat", "unfenced"]
 
 API_KEY = "HOLDFAST_CHAT_API_KEY"
 """Not OPENAI_API_KEY: a key found in the environment must not travel to whichever server is configured."""
@@ -27,6 +27,7 @@ _USUAL_TIMEOUT = ChatSettings().timeout_s
 _REFUSALS = (400, 422)
 """What servers answer to a field they do not know: OpenAI's kind 400, those built on pydantic 422."""
 _CUT_SHORT = ("length", "content_filter")
+_FENCE = "```"
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,3 +225,12 @@ def _content(reply: object, model: str) -> str:
     if not isinstance(content, str) or not content.strip():
         raise ModelMisbehaved(f"{model} gave an empty answer")
     return content
+
+
+def unfenced(answer: str) -> str:
+    """Without the fence that models like to put around JSON."""
+    text = answer.strip()
+    if not text.startswith(_FENCE):
+        return text
+    inside = text.removeprefix(_FENCE).removesuffix(_FENCE)
+    return inside[4:] if inside[:4].lower() == "json" else inside

@@ -11,8 +11,9 @@ from typing import Any
 
 from holdfast.errors import InputError
 from holdfast.gate.calibrate import distribution, isotonic, operating, suggest
-from holdfast.gate.labels import Label, complain
+from holdfast.gate.labels import Label
 from holdfast.insight import Bin, Calibration, Operating, Step
+from holdfast.json_lines import complain
 from holdfast.model import Action, Entry
 from holdfast.store.protocol import Snapshot
 from holdfast.wire import plain

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.recall.semantic import Gathered, exact, scanned_space
+from holdfast.recall.semantic import Gathered, scanned_space
 from holdfast.recall.shelf import Shelves
+from holdfast.recall.vectors import exact
 
 __all__ = ["Cosines"]
 

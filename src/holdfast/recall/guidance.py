@@ -13,8 +13,9 @@ from holdfast.model import Kind, Record
 from holdfast.models.embedder import Embedder
 from holdfast.recall.cache import BlockCache
 from holdfast.recall.question import read
-from holdfast.recall.semantic import exact, scan
+from holdfast.recall.semantic import scan
 from holdfast.recall.shelf import read_shelf
+from holdfast.recall.vectors import exact
 from holdfast.settings import Settings
 from holdfast.store.codes import kind_number
 from holdfast.store.nouns import Space
@@ -60,11 +61,13 @@ def near_guidance(
         mark = embedder.profile.fingerprint
         products, heard = scan(view, namespace, Space.RECORD, pool.size, mark, asked.vector, cache, among=nums)
         known = nums[heard]
-        nearest = known[np.argsort(-products[heard], kind="stable")]
+        nearest = known[np.lexsort((-known, -pool.index[known].astype(np.int64), -products[heard]))]
         cosines = exact(view, Space.RECORD, mark, asked.vector, _worth_reading(nearest.tolist(), protected, limit))
         nums = nums[~heard]
-    ranked = sorted(cosines, key=lambda num: (-cosines[num], -num))
-    silent = _worth_reading(nums[::-1].tolist(), protected, limit - len(ranked))
+    # The newest by the line that made it: a rebuild numbers records otherwise.
+    ranked = sorted(cosines, key=lambda num: (-cosines[num], -int(pool.index[num]), -num))
+    newest = nums[np.lexsort((-nums, -pool.index[nums].astype(np.int64)))]
+    silent = _worth_reading(newest.tolist(), protected, limit - len(ranked))
     records = view.records([*ranked, *silent])
     words = frozenset(asked.terms)
     found = [Guidance(records[num], cosines[num], 0.0) for num in ranked if num in records]

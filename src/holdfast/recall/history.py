@@ -24,7 +24,7 @@ def history(view: Snapshot, noun_id: str) -> History:
 def _chain(successions: Mapping[str, str], record_id: str) -> list[str]:
     """The record with all it came from and all that came of it; each old one before what replaced it."""
     older: defaultdict[str, list[str]] = defaultdict(list)
-    for old, new in successions.items():
+    for old, new in sorted(successions.items()):  # in which order rows come is the engine's to choose
         older[new].append(old)
     chain = [record_id]
     for one in chain:  # it grows while it is read

@@ -109,7 +109,7 @@ class Pool:
     line: Sequence[Earlier] = ()
     """Of each turn the one before it in its session, and the one before that; of turns alone."""
     asked: NDArray[np.int64] = field(default_factory=_nobody)
-    """Documents that stand right behind a question."""
+    """Turns that stand right behind a question."""
     narrowed: bool = False
     """Some documents of the index are left out: its postings name more than exist here."""
 
@@ -208,9 +208,10 @@ def _fresh(view: Snapshot, space: Space, known: _Known, indexed: bool, done: int
     return read[count:] if read[:count] == known.documents else None
 
 
-def narrowed(pool: Pool, sort: int) -> Pool:
-    """The pool without the documents of one sort: it counts, weighs and finds as if they were not there."""
-    kept = pool.exists & (pool.sort != sort)
+def narrowed(pool: Pool, gone: Sequence[int], sort: int | None = None) -> Pool:
+    """The pool without these documents, nor those of one sort: it counts, weighs and finds as if there were none."""
+    kept = pool.exists.copy() if sort is None else pool.exists & (pool.sort != sort)
+    kept[[num for num in gone if num < pool.size]] = False
     if pool.count == int(np.count_nonzero(kept)):
         return pool
     return _counted(
@@ -253,13 +254,16 @@ def _in_line(pool: Pool) -> Pool:
 
 
 def _with_neighbours(pool: Pool, known: int) -> Pool:
-    """The pool with `line` and `asked` of the documents from `known` on; those before it are there already."""
+    """The pool with `line` and `asked` of the documents from `known` on; those before it are there already.
+
+    Of turns alone: records answer nobody, and whose number follows whose is chance.
+    """
+    if pool.space is not Space.TURN:
+        return pool
     nums = np.arange(known, pool.size)
     before = pool.before[known:]
     questions = (pool.marks[before] & np.uint8(Mark.QUESTION)) > 0
     asked = np.concatenate([pool.asked, nums[questions & (before != nums)]])
-    if pool.space is not Space.TURN:
-        return replace(pool, asked=asked)
     first = np.where(before == nums, -1, before)
     second = np.where((first < 0) | (pool.before[first] == first), -1, pool.before[first])
     line = pool.line or [Earlier(back, _nobody(), _nobody()) for back in (1, 2)]

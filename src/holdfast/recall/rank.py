@@ -65,13 +65,16 @@ def spread_of(scores: Scores, silent: Positions, among: int | None = None) -> tu
     BLAS: it would share these few microseconds out among threads, and wait for them on a busy machine.
     """
     size = len(scores) if among is None else among
-    step = _step(size)
+    step = _step(among)
     return _spread(scores[:size:step], _sampled(silent, size, step))
 
 
-def _step(size: int) -> int:
-    """Of very many an even sample tells the spread as well, and always the same one."""
-    return max(1, size // _SAMPLED)
+def _step(turns: int | None) -> int:
+    """Of very many turns an even sample tells the spread as well, and always the same one: they keep their places.
+
+    Records do not, so that where they count all do.
+    """
+    return 1 if turns is None else max(1, turns // _SAMPLED)
 
 
 def _sampled(silent: Positions, size: int, step: int) -> Positions:
@@ -142,7 +145,7 @@ def answering(
 def _worth(meaning: Meant, told: _Scale, columns: Columns, among: int | None, settings: RecallSettings) -> _Scale:
     """The scale of what is told times the chance that it is worth keeping; a sample tells it, so no more is made."""
     size = len(meaning.told) if among is None else among
-    step = _step(size)
+    step = _step(among)
     unheard = _sampled(meaning.heard.silent, size, step)
     sample = told.of(meaning.told[:size:step])
     sample[unheard] = 0

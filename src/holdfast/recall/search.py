@@ -84,7 +84,7 @@ def search(
     note, preferred = "", np.float32(0)
     if settings.recall.ranker == "seed":
         fused = seed_scores(shelves, answer.meaning, query.session is not None, now, settings.recall)
-        best = _candidates(fused, out, count)
+        best = _candidates(fused, out, count, shelves.columns)
         vectors = legs.vectors(answer, best)
     else:
         answering, note = _with_sides(legs, answer, asked)
@@ -98,15 +98,15 @@ def search(
                 own[start + nums] += np.float32(settings.recall.identifier_preference)
         spoken = None if speaker is None else speaker.turns
         fused = with_context(shelves, own, spoken, settings.recall)
-        best = _candidates(fused, out, count + settings.recall.echo_among)
+        best = _candidates(fused, out, count + settings.recall.echo_among, shelves.columns)
         vectors = legs.vectors(answer, best)
         if answer.meaning is not None and vectors is not None:
             if spoken is not None:
                 own[spoken] += np.float32(settings.recall.speaker_preference)
-            near = best[_top(fused[best], settings.recall.echo_among)]
-            first = near[np.lexsort((-near, -own[near]))]  # by what they say, not by where they stand
+            near = _top(best, fused, settings.recall.echo_among, shelves.columns)
+            first = _in_order(near, own, shelves.columns)  # by what they say, not by where they stand
             fused[near] += echo(shelves, answer.meaning, vectors, first, near, settings.recall)
-        best = best[_top(fused[best], count)]  # none of the others was raised
+        best = _top(best, fused, count, shelves.columns)  # none of the others was raised
     watch.stage("weighed", len(windows), note or "times that the question names")
     best = _in_order(best, fused, shelves.columns)
     cosines = legs.cosines(answer)
@@ -199,26 +199,35 @@ def _lately(view: Snapshot, query: Query, asked: Asked, watch: _Stopwatch, read:
 # --- from scores to hits
 
 
-def _candidates(fused: Scores, out: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+def _candidates(fused: Scores, out: NDArray[np.int64], count: int, columns: Columns) -> NDArray[np.int64]:
     """Positions worth a closer look, in no order; none of those that are out."""
     scores = fused
     if len(out):
         scores = fused.copy()
         scores[out] = -np.inf
-    best = _top(scores, count)
+    few = np.arange(len(scores))
+    if len(scores) > 64 * count:  # a sample says where the best begin, and only those are sorted out
+        likely = np.flatnonzero(scores >= np.partition(scores[::16], -count // 4)[-count // 4])
+        few = likely if len(likely) >= count else few
+    best = _top(few, scores, count, columns)
     kept: NDArray[np.int64] = best[scores[best] > -np.inf]
     return kept
 
 
-def _top(scores: Scores, count: int) -> NDArray[np.int64]:
-    if len(scores) <= count:
-        return np.arange(len(scores))
-    if len(scores) > 64 * count:  # a sample says where the best begin, and only those are sorted out
-        bar = np.partition(scores[::16], -count // 4)[-count // 4]
-        few = np.flatnonzero(scores >= bar)
-        if len(few) >= count:
-            return few[np.argpartition(scores[few], -count)[-count:]]
-    return np.argpartition(scores, -count)[-count:]
+def _top(positions: NDArray[np.int64], scores: Scores, count: int, columns: Columns) -> NDArray[np.int64]:
+    """The best so many of these positions, in no order; of equals the later line of the log, then a record.
+
+    Not as they happen to lie: records have other positions after a rebuild, and equals must be chosen alike.
+    """
+    if len(positions) <= count:
+        return positions
+    own = scores[positions]
+    bar = np.partition(own, -count)[-count]
+    above, level = positions[own > bar], positions[own == bar]
+    if len(level) > (left := count - len(above)):
+        level = level[np.argpartition((columns.line[level] << 32) + level, -left)[-left:]]
+    top: NDArray[np.int64] = np.concatenate([above, level])
+    return top
 
 
 def _in_order(best: NDArray[np.int64], fused: Scores, columns: Columns) -> NDArray[np.int64]:
@@ -290,7 +299,7 @@ def _links(shelves: Shelves, order: Sequence[int]) -> list[tuple[int, int]]:
     if turns.space is not Space.TURN:
         return []
     own = [at for at in order if at < turns.pool.size]
-    return turns.view.successors(own) if own else []
+    return sorted(turns.view.successors(own)) if own else []  # in which order rows come is the engine's to choose
 
 
 def _reason(answer: Answer, hits: Sequence[Hit]) -> str:

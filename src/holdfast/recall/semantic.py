@@ -9,34 +9,23 @@ it, so that being about the usual is no merit.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 
 import numpy as np
 import simsimd
 from numpy.typing import NDArray
 
-from holdfast.recall.blocks import Segment, as_slice, quantise, read_segment
+from holdfast.recall.blocks import Segment, quantise
 from holdfast.recall.cache import BlockCache
 from holdfast.recall.sharing import share_out
 from holdfast.recall.shelf import Shelf, Shelves
-from holdfast.store.nouns import BlockRef, Space
+from holdfast.recall.vectors import Vectors, read_vectors
+from holdfast.store.nouns import Space
 from holdfast.store.protocol import Snapshot
 
-__all__ = [
-    "Gathered",
-    "Heard",
-    "Meant",
-    "exact",
-    "gather",
-    "load_segment",
-    "scan",
-    "scan_shelves",
-    "scanned_space",
-    "segments_stage",
-    "vectors_stage",
-]
+__all__ = ["Gathered", "Heard", "Meant", "gather", "scan", "scan_shelves", "scanned_space"]
 
 Scores = NDArray[np.float32]
 
@@ -44,16 +33,6 @@ _MANY = 20_000  # documents from which a second thread saves more than it costs 
 _SAMPLE = 256  # turns; the spread of so many is within a twentieth of that of all
 _HANDFUL = 8  # turns besides one; from so many on their mean is what is usual, not what each of them says
 _DIGITS = 5  # of a sum: the last bits depend on its order, and must not decide between two that say the same
-
-
-def vectors_stage(space: Space, fingerprint: str) -> str:
-    """The cursor of embedding: one for each model, so that a change of model starts its own."""
-    return f"vectors:{space.name.lower()}:{fingerprint}"
-
-
-def segments_stage(space: Space, fingerprint: str) -> str:
-    """The cursor of the quantised segments; vectors behind it are scanned as they are."""
-    return f"segments:{space.name.lower()}:{fingerprint}"
 
 
 @dataclass(frozen=True)
@@ -84,17 +63,9 @@ class Meant:
     """What was scanned, by shelf."""
 
 
-@dataclass(frozen=True)
-class _Vectors:
-    """The vectors of one space, in segments and behind them, and what tells them from those of another moment."""
-
-    segments: Sequence[Segment]
-    version: Hashable
-
-
 def scan_shelves(shelves: Shelves, fingerprint: str, question: Scores, cache: BlockCache) -> Meant:
     read = [
-        _vectors(shelf.view, shelf.namespace, scanned_space(shelf), shelf.pool.size, fingerprint, cache)
+        read_vectors(shelf.view, shelf.namespace, scanned_space(shelf), shelf.pool.size, fingerprint, cache)
         for shelf in shelves.parts
     ]
     heard = cache.get(
@@ -102,7 +73,7 @@ def scan_shelves(shelves: Shelves, fingerprint: str, question: Scores, cache: Bl
         (shelves.columns, *(one.version for one in read)),
         partial(_heard, shelves, read, fingerprint, cache),
     )
-    aimed = question - _usual(read[0].segments, len(question))
+    aimed = question - _usual(shelves.parts[0], read[0].segments, len(question))
     told = np.zeros(shelves.columns.size, np.float32)
     _scan(
         aimed,
@@ -126,27 +97,31 @@ def scanned_space(shelf: Shelf) -> Space:
     return Space.RECORD if shelf.space is Space.RECORD else Space.TOLD
 
 
-def _heard(shelves: Shelves, read: Sequence[_Vectors], fingerprint: str, cache: BlockCache) -> tuple[Heard, int]:
+def _heard(shelves: Shelves, read: Sequence[Vectors], fingerprint: str, cache: BlockCache) -> tuple[Heard, int]:
     mask = np.zeros(shelves.columns.size, np.bool_)
     for shelf, start, one in zip(shelves.parts, shelves.starts, read, strict=True):
         part = mask[start : start + shelf.pool.size]
         for segment in one.segments:
             part[segment.nums] = segment.scales > 0  # the zero vector: nothing the embedder knows
-        if shelf.pool.narrowed:
+        if shelf.space is Space.RECORD:  # one that is another document now may have left its vector here
             part &= shelf.pool.exists
     first = shelves.parts[0]
     turns, sample = cache.get(
         ("sample", fingerprint, first.namespace, first.space),
-        (read[0].version, first.pool if first.pool.narrowed else None),  # a turn that has no vector yet changes nothing
+        # A turn that has no vector yet changes nothing; records come and go.
+        (read[0].version, first.pool if first.space is Space.RECORD else None),
         partial(_sampled, shelves, read, mask),
     )
     heard = Heard(mask, np.flatnonzero(~mask), turns, sample)
     return heard, mask.nbytes + heard.silent.nbytes
 
 
-def _sampled(shelves: Shelves, read: Sequence[_Vectors], mask: NDArray[np.bool_]) -> tuple[tuple[int, Scores], int]:
+def _sampled(shelves: Shelves, read: Sequence[Vectors], mask: NDArray[np.bool_]) -> tuple[tuple[int, Scores], int]:
     """How many of the first shelf have a vector, and the vectors of an even sample of those."""
-    turns = np.flatnonzero(mask[: shelves.parts[0].pool.size])
+    first = shelves.parts[0].pool
+    turns = np.flatnonzero(mask[: first.size])
+    if first.space is Space.RECORD:  # by the line that made them: a rebuild numbers them otherwise
+        turns = turns[np.argsort(first.index[turns], kind="stable")]
     sample = turns[:: max(1, len(turns) // _SAMPLE)][:_SAMPLE]
     vectors = gather(shelves, [one.segments for one in read], sample).vectors
     return (len(turns), vectors), vectors.nbytes
@@ -188,7 +163,7 @@ def _add_earlier(shelf: Shelf, told: Scores, fingerprint: str, cache: BlockCache
     their sum. No codes to scan.
     """
     size = shelf.pool.size
-    read = _vectors(shelf.view, shelf.namespace, Space.WINDOW, size, fingerprint, cache)
+    read = read_vectors(shelf.view, shelf.namespace, Space.WINDOW, size, fingerprint, cache)
     lengths = cache.get(
         (shelf.namespace, Space.WINDOW, "lengths", fingerprint),
         (size, read.version),
@@ -209,12 +184,16 @@ def _lengths(segments: Sequence[Segment], size: int) -> tuple[Scores, int]:
     return lengths, lengths.nbytes
 
 
-def _usual(segments: Sequence[Segment], dims: int) -> Scores:
+def _usual(shelf: Shelf, segments: Sequence[Segment], dims: int) -> Scores:
     """The mean of what is told in the namespace; less of it where a handful is: of one turn, the mean is the turn."""
     total, count = np.zeros(dims, np.float64), 0
     for segment in segments:
         total += segment.total
         count += len(segment.scales)
+        if shelf.space is Space.RECORD:  # not what is another document now, nor digests that are left out
+            out = segment.part(np.flatnonzero(~shelf.pool.exists[segment.nums]))
+            total -= out.total
+            count -= len(out.scales)
     # Rounded: how vectors lie in segments changes the last digits, and must change no answer.
     known = min(1.0, max(count - 1, 0) / _HANDFUL)
     return np.round(total * known / max(count, 1), 5).astype(np.float32)
@@ -233,7 +212,7 @@ def scan(
     """Products from the codes, and which documents have a vector at all (0 is no claim): by document number, or those
     of the documents `among` which one looks.
     """
-    segments = _vectors(view, namespace, space, size, fingerprint, cache).segments
+    segments = read_vectors(view, namespace, space, size, fingerprint, cache).segments
     if among is not None:
         segments = [_few(segment, among) for segment in segments]
         size = len(among)
@@ -264,108 +243,3 @@ def _scan(question: Scores, pieces: Iterable[tuple[Segment, Scores]], alone: boo
         products[segment.nums] = found * (segment.scales * scales[0])
 
     share_out(pieces, score, alone)
-
-
-def _vectors(view: Snapshot, namespace: str, space: Space, size: int, fingerprint: str, cache: BlockCache) -> _Vectors:
-    if not size:
-        return _Vectors((), ())
-    refs = tuple(view.segment_blocks(space, fingerprint))
-    segments = _segments(view, namespace, space, refs, fingerprint, cache)
-    folded = view.cursor(segments_stage(space, fingerprint))
-    upto = view.cursor(vectors_stage(space, fingerprint))
-    key, settled = (namespace, space, "late", fingerprint), (refs, folded)
-    late = cache.get(key, settled, lambda: (_nothing_late(folded), 0))
-    if not refs or late.upto != upto:
-        late = _grown(late if refs else _nothing_late(folded), view, space, fingerprint, upto, size)
-        if refs:
-            cache.keep(key, settled, late, late.nbytes)
-    if len(late.nums):
-        segments.append(late.segment)
-    # Versions of segments never come again, so with one of them the cursors tell what waits behind it.
-    return _Vectors(segments, (refs, folded, upto) if refs else late.told)
-
-
-def _segments(
-    view: Snapshot, namespace: str, space: Space, refs: tuple[BlockRef, ...], fingerprint: str, cache: BlockCache
-) -> list[Segment]:
-    """The segments of a space, read once; when one is written anew the others stay as they are."""
-    key = (namespace, space, "segments", fingerprint)
-    last = cache.last(key)
-    known = last if isinstance(last, _Read) else _Read((), ())
-    if known.refs != refs:
-        kept = dict(zip(known.refs, known.segments, strict=True))
-        read = [kept.get(ref) or load_segment(view, space, fingerprint, ref.block)[0] for ref in refs]
-        known = _Read(refs, read)
-        cache.keep(key, refs, known, sum(segment.nbytes for segment in read))
-    return list(known.segments)
-
-
-@dataclass(frozen=True)
-class _Read:
-    """Segments as they were read."""
-
-    refs: tuple[BlockRef, ...]
-    segments: Sequence[Segment]
-
-
-@dataclass(frozen=True)
-class _Late:
-    """Vectors behind the segments, quantised as they will be, so that folding them into one changes no score."""
-
-    folded: int
-    """Where the segments end."""
-    upto: int
-    """Where the cursor of embedding stood when they were read."""
-    nums: NDArray[np.int64]
-    scales: Scores
-    codes: NDArray[np.int8]
-
-    @cached_property
-    def segment(self) -> Segment:
-        return Segment(as_slice(self.nums), self.scales, self.codes)
-
-    @property
-    def nbytes(self) -> int:
-        return self.nums.nbytes + self.scales.nbytes + self.codes.nbytes
-
-    @property
-    def told(self) -> tuple[bytes, bytes, bytes]:
-        """What tells it from that of another moment, where no segment does."""
-        return self.nums.tobytes(), self.scales.tobytes(), self.codes.tobytes()
-
-
-def _nothing_late(folded: int) -> _Late:
-    return _Late(folded, folded, np.empty(0, np.int64), np.empty(0, np.float32), np.empty((0, 0), np.int8))
-
-
-def _grown(late: _Late, view: Snapshot, space: Space, fingerprint: str, upto: int, size: int) -> _Late:
-    """What waits now. A vector is written together with the step of its cursor, and stays as it is while the segments
-    do: so what was read behind the cursor is read once. (Beyond it lie those that a rebuild keeps.)
-    """
-    known = late.upto if late.upto <= upto else late.folded  # a snapshot may be older than what is known
-    count = int(np.searchsorted(late.nums, known, side="right"))
-    fresh = view.vectors_between(space, fingerprint, known, size - 1)
-    nums, scales, codes = late.nums[:count], late.scales[:count], late.codes[:count]
-    if fresh:
-        new_codes, new_scales = quantise(_matrix(fresh))
-        nums = np.concatenate([nums, np.array([num for num, _ in fresh], np.int64)])
-        scales = np.concatenate([scales, new_scales])
-        codes = np.concatenate([codes, new_codes]) if count else new_codes
-    return _Late(late.folded, upto, nums, scales, codes)
-
-
-def exact(view: Snapshot, space: Space, fingerprint: str, question: Scores, nums: Sequence[int]) -> dict[int, float]:
-    """The cosines of these documents, of their full vectors."""
-    stored = view.vectors(space, fingerprint, nums)
-    # Not by BLAS: its sums differ with the number of rows.
-    cosines = np.einsum("ij,j->i", _matrix(stored), question) if stored else ()
-    return {num: float(cosine) for (num, _), cosine in zip(stored, cosines, strict=True)}
-
-
-def load_segment(view: Snapshot, space: Space, fingerprint: str, block: int) -> tuple[Segment, int]:
-    segment = read_segment(block, view.segment(space, fingerprint, block))
-    return segment, segment.nbytes
-
-
-def _matrix(stored: Sequence[tuple[int, bytes]]) -> Scores:
-    return np.frombuffer(b"".join(data for _, data in stored), "<f4").reshape(len(stored), -1)

@@ -214,8 +214,8 @@ def side_by_side(shelves: Sequence[Shelf], cache: BlockCache, answer_words: int)
     return Shelves(shelves, columns)
 
 
-def _without_digests(pool: Pool) -> tuple[Pool, int]:
-    kept = narrowed(pool, kind_number(Kind.SUMMARY))
+def _narrowed(pool: Pool, gone: tuple[int, ...], digests: bool) -> tuple[Pool, int]:
+    kept = narrowed(pool, gone, None if digests else kind_number(Kind.SUMMARY))
     return kept, 0 if kept is pool else kept.exists.nbytes + kept.length.nbytes
 
 
@@ -235,7 +235,10 @@ def read_shelf(
 ) -> Shelf:
     """Without `digests` there are no summaries on it: they say again what turns say, and would stand in their place."""
     pool = read_pool(view, namespace, space, cache, max_chars)
-    if space is Space.RECORD and not digests:
-        pool = cache.get((namespace, space, "without digests"), (pool,), partial(_without_digests, pool))
+    if space is Space.RECORD:
+        # Whether a record was indexed before it became another is chance, so the index must not tell of those.
+        gone = tuple(view.gone())
+        key = (namespace, space, "with digests" if digests else "without digests")
+        pool = cache.get(key, (pool, gone), partial(_narrowed, pool, gone, digests))
     passages = read_pool(view, namespace, Space.PASSAGE, cache, max_chars) if space is Space.TURN else None
     return Shelf(view, namespace, pool, passages, common)

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from holdfast.admit.secrets import mask
 from holdfast.errors import ModelError, ModelMisbehaved, ModelUnavailable
 from holdfast.insight import Theme, Themes
-from holdfast.models.chat import Chat, Message, Schema
+from holdfast.models.chat import Chat, Message, Schema, unfenced
 
 __all__ = ["digest"]
 
@@ -100,7 +100,7 @@ def _ask(chat: Chat, task: str, shown: object, shape: type[Reply], left_s: float
     messages = [Message("system", task), Message("user", json.dumps(shown, ensure_ascii=False))]
     answer = chat.complete(messages, _schema(shape), left_s)
     try:
-        return shape.model_validate_json(answer)
+        return shape.model_validate_json(unfenced(answer))
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"]) or "the whole"

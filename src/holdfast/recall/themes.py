@@ -69,7 +69,7 @@ def find_themes(
     pool = read_pool(view, namespace, Space.TURN, cache, settings.index.max_chars)
     there = _spoken(view, pool, period)
     watch.stage("turns", len(there), "said in this time by the user or the assistant")
-    said = _read(view, pool, _even_part(there, settings.themes.turns), settings.themes)
+    said = _read(view, _even_part(there, settings.themes.turns), settings.themes)
     watch.stage("read", len(said.turns), "" if len(there) == len(said.turns) else "an even part of them")
     vectors, reason = _vectors(view, said, fingerprint, settings.themes)
     groups = cluster(in_context(vectors, said.weights, said.before, settings.themes.context), settings.themes)
@@ -118,7 +118,7 @@ def _even_part(nums: Numbers, most: int) -> Numbers:
     return np.sort(nums[order[:most]])
 
 
-def _read(view: Snapshot, pool: Pool, nums: Numbers, settings: ThemeSettings) -> _Said:
+def _read(view: Snapshot, nums: Numbers, settings: ThemeSettings) -> _Said:
     read = view.turns([int(num) for num in nums])
     kept = [int(num) for num in nums if int(num) in read]
     turns = [read[num] for num in kept]

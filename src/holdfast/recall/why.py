@@ -10,7 +10,7 @@ from holdfast.insight import Step
 from holdfast.log.compaction import compact_stage
 from holdfast.model import Action, Decision, Entry, Kind, Record, Role, Turn, Why
 from holdfast.recall.calibration import curve_of
-from holdfast.recall.semantic import vectors_stage
+from holdfast.recall.vectors import vectors_stage
 from holdfast.settings import AdmitSettings, IndexSettings, Settings
 from holdfast.store.nouns import ADMIT_STAGE, COMPACTION, Space
 from holdfast.store.protocol import Snapshot

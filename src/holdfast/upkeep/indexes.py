@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from holdfast.recall.blocks import read_documents, read_postings, read_segment
 from holdfast.recall.marks import prior_of
 from holdfast.recall.pool import words_stage
-from holdfast.recall.semantic import segments_stage, vectors_stage
+from holdfast.recall.vectors import matrix, segments_stage, vectors_stage
 from holdfast.settings import Settings
 from holdfast.store.nouns import BLOCK, Document, Space
 from holdfast.store.protocol import Snapshot
@@ -176,8 +176,7 @@ def _vectors(
         found = view.vectors_between(space, fingerprint, max(after, 0), after + BLOCK)
         found = [(num, data) for num, data in found if len(data) == 4 * dims]
         if found:
-            joined = np.frombuffer(b"".join(data for _, data in found), "<f4").reshape(len(found), dims)
-            yield np.array([num for num, _ in found], np.int64), joined
+            yield np.array([num for num, _ in found], np.int64), matrix(found)
 
 
 def _of(space: Space, num: int, why: str, text: str = "") -> Example:

@@ -14,11 +14,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from holdfast.evaluate.benchmarks.speed import Progress, Remembering, first, sizes, upto
 from holdfast.evaluate.benchmarks.writers import Writing, write_side_by_side
-from holdfast.evaluate.chatter import Message, Session, chatter, questions
+from holdfast.evaluate.chatter import Message, Session, chatter, first, questions, upto
 from holdfast.evaluate.machine import machine
 from holdfast.evaluate.metrics import percentiles, ratio
+from holdfast.evaluate.reading_speed import sizes
+from holdfast.evaluate.timing import Progress, Remembering
 from holdfast.memory import Memory
 from holdfast.models.static import StaticEmbedder
 from holdfast.settings import AdmitSettings, Settings, load_settings

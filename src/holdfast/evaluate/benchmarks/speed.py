@@ -8,80 +8,34 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
 import apsw
-import numpy as np
-from numpy.typing import NDArray
 
-from holdfast.evaluate.chatter import Message, Session, chatter, questions, read_messages
+from holdfast.evaluate.chatter import Session, chatter, first, questions, read_messages
 from holdfast.evaluate.machine import machine
-from holdfast.evaluate.metrics import percentiles, ratio, top_share
+from holdfast.evaluate.metrics import percentiles, ratio
 from holdfast.evaluate.processes import cold_search_ms, import_ms, resident_mb
+from holdfast.evaluate.reading_speed import QUESTIONS, measure_reading
+from holdfast.evaluate.timing import Progress, Remembering, Times, timed
 from holdfast.memory import Memory
-from holdfast.models.embedder import Embedder, Profile
+from holdfast.models.embedder import Embedder
 from holdfast.models.static import StaticEmbedder
-from holdfast.recall.cache import BlockCache
-from holdfast.recall.lexical import score_words
-from holdfast.recall.semantic import exact, scan, scan_shelves
-from holdfast.recall.shelf import Shelves, read_shelf, side_by_side
-from holdfast.settings import Settings, load_settings
-from holdfast.store.nouns import Space
-from holdfast.store.open import open_store
-from holdfast.store.protocol import Snapshot
 from holdfast.version import __version__
-from holdfast.words import query_terms
 
-__all__ = ["Progress", "Remembering", "first", "run", "sizes", "upto"]
+__all__ = ["run"]
 
-Progress = Callable[[str, int, int], None]
-"""Called with (step, done, total)."""
-Value = TypeVar("Value")
-Times = dict[str, list[float]]
-
-_SIZES = (1_000, 10_000, 100_000)
 _NEIGHBOURS = 40
 """Other namespaces in the same file: one namespace's cost must not depend on them (INV-4)."""
 _NEIGHBOUR_TURNS = 200
 _ACKS = 300
 _WAL_PAGES = 1_500
 """More than the 1,000 pages at which SQLite writes the WAL back and begins it anew."""
-_QUESTIONS = 120
-_WARM_UP = 10
-_TOP = 10
 _RESIDENT_QUESTIONS = 20
-_RULE_NODES = 2_000
 _STARTS = 7
 _COLD_STARTS = 5
-_READING = Space.TOLD
-"""The reading of a turn whose scan is held against its floor; a search scans as many codes again for windows."""
-
-
-class Remembering:
-    """An embedder that is asked once for each question: search without the cost of embedding it."""
-
-    def __init__(self, embedder: Embedder) -> None:
-        self._embedder = embedder
-        self._known: dict[str, NDArray[np.float32]] = {}
-
-    @property
-    def profile(self) -> Profile:
-        return self._embedder.profile
-
-    def warm(self, texts: Sequence[str]) -> None:
-        self._known.update(zip(texts, self._embedder.embed(texts), strict=True))
-
-    def forget(self, texts: Sequence[str]) -> None:
-        for text in texts:
-            self._known.pop(text, None)
-
-    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        if len(texts) == 1 and texts[0] in self._known:
-            return self._known[texts[0]][None]
-        return self._embedder.embed(texts)
 
 
 def run(
@@ -97,7 +51,7 @@ def run(
     start = time.perf_counter()
     tell = progress or (lambda step, done, total: None)
     sessions = list(chatter(records, seed) if data is None else read_messages(data, records))
-    asked = questions(sessions, 2 * _QUESTIONS + _WARM_UP, seed)
+    asked = questions(sessions, QUESTIONS, seed)
     embedder = Remembering(StaticEmbedder())
     with tempfile.TemporaryDirectory(prefix="holdfast-speed-", dir=folder) as home:
         store = Path(home) / "memory.db"
@@ -108,7 +62,7 @@ def run(
             "data": "chatter" if data is None else data.name,
             **_bulk(store, sessions, records, embedder, tell),
             **_acknowledge(store, Path(home), sessions, embedder, tell),
-            **_recall(store, sessions, records, asked, embedder, tell),
+            **measure_reading(store, sessions, records, asked, embedder, tell),
             **_fresh_processes(store, str(records), asked, tell),
             "store_mb": round(store.stat().st_size / 1e6, 1),
         }
@@ -120,16 +74,6 @@ def run(
         "machine": machine(),
         "seconds": round(time.perf_counter() - start, 1),
     }
-
-
-def _timed(times: Times, name: str, work: Callable[[], Value]) -> Value:
-    start = time.perf_counter()
-    value = work()
-    times.setdefault(name, []).append((time.perf_counter() - start) * 1000)
-    return value
-
-
-# --- writing
 
 
 def _fill_neighbours(store: Path, sessions: Sequence[Session], embedder: Embedder, tell: Progress) -> None:
@@ -178,11 +122,11 @@ def _acknowledge(
             ):
                 memory.flush()
                 _commit(other, text)  # both sides start from a disk and a processor that are awake
-                _timed(times, name, work)
+                timed(times, name, work)
             tell("acknowledge", number + 1, len(texts))
         for number, text in enumerate(texts):
-            _timed(times, "burst", partial(memory.ingest, text, session="burst"))
-            _timed(times, "bare burst", partial(_commit, bare, text))
+            timed(times, "burst", partial(memory.ingest, text, session="burst"))
+            timed(times, "bare burst", partial(_commit, bare, text))
             tell("burst", number + 1, len(texts))
     bare.close()
     other.close()
@@ -218,164 +162,6 @@ def _commit(connection: apsw.Connection, text: str) -> None:
     connection.execute("COMMIT")
 
 
-# --- reading
-
-
-def sizes(records: int) -> list[int]:
-    """The sizes at which reading is measured: the usual ones below the number of records, and that number."""
-    return [*(size for size in _SIZES if size < records), records]
-
-
-def _recall(
-    store: Path,
-    sessions: Sequence[Session],
-    records: int,
-    asked: Sequence[str],
-    embedder: Remembering,
-    tell: Progress,
-) -> dict[str, object]:
-    """Every kind of read at every size, question by question."""
-    places = [_Place(store, size, sessions, size < records, embedder, tell) for size in sizes(records)]
-    try:
-        warm_up, known, fresh = asked[:_WARM_UP], asked[_WARM_UP : _WARM_UP + _QUESTIONS], asked[-_QUESTIONS:]
-        embedder.warm([*warm_up, *known])
-        for place in places:
-            for question in warm_up:
-                place.measure(question, question)
-            place.start_anew()
-        for number, (question, other) in enumerate(zip(known, fresh, strict=True)):
-            for place in places:
-                place.measure(question, other)
-            tell("search", number + 1, _QUESTIONS)
-    finally:
-        for place in places:
-            place.close()
-    return _figures(places)
-
-
-def _figures(places: Sequence[_Place]) -> dict[str, object]:
-    figures: dict[str, object] = {}
-    for name in (
-        "search",
-        "search_with_embedding",
-        "context",
-        "context_with_rules",
-        "vector",
-        "read_floor",
-        "lexical",
-        "meaning",
-        "pool",
-        "recent",
-        "thread",
-    ):
-        figures[f"{name}_ms"] = {place.name: percentiles(place.times[name]) for place in places}
-    figures["stages_ms"] = {
-        place.name: {stage: percentiles(times) for stage, times in place.stages.items()} for place in places
-    }
-    figures["contexts_late"] = {place.name: place.late for place in places}
-    figures["vector_over_floor"] = {place.name: place.over_floor() for place in places}
-    shares = {place.name: round(place.recall(), 4) for place in places}
-    figures["recall_vs_exact"] = shares[places[-1].name]
-    figures["recall_vs_exact_at"] = shares
-    return figures
-
-
-class _Place:
-    """One namespace of a certain size, with its own view of the store, so that a leg can be measured alone."""
-
-    def __init__(
-        self, store: Path, size: int, sessions: Sequence[Session], fill: bool, embedder: Embedder, tell: Progress
-    ) -> None:
-        self.name = str(size)
-        self.times: Times = {}
-        self.stages: Times = {}
-        self._found: list[tuple[NDArray[np.float32], list[int]]] = []
-        self.late = 0
-        """Contexts that came back without memory, as after the deadline."""
-        self._rules = _rule_file(store.parent)
-        self._embedder = embedder
-        self._fingerprint = embedder.profile.fingerprint
-        self._memory = Memory(store, namespace=self.name, embedder=embedder)
-        if fill:
-            for session, messages in upto(sessions, size):
-                self._memory.ingest_many(messages, session=session)
-            self._memory.flush(progress=lambda done, total: tell(f"fill {size}", done, total))
-        self._sessions = [session for session, _ in upto(sessions, size)]
-        self._settings: Settings = load_settings()
-        self._store = open_store(store, self._settings.store)
-        self._cache = BlockCache(self._settings.store.cache_mb * 1_000_000)
-        with self._store.snapshot(self.name) as view:
-            stored = view.vectors_between(_READING, self._fingerprint, 0, view.end())
-        self._vectors = np.frombuffer(b"".join(data for _, data in stored), "<f4").reshape(len(stored), -1)
-        self._nums = np.array([num for num, _ in stored], np.int64)
-        self._codes = np.rint(self._vectors * 127).astype(np.int8)  # as many bytes as the index has codes
-
-    def measure(self, question: str, other: str) -> None:
-        """`question` has its vector already; `other` is embedded as part of the search."""
-        times, memory = self.times, self._memory
-        _timed(times, "search", lambda: memory.search(question))
-        hits = _timed(times, "search_with_embedding", lambda: memory.search(other))
-        for stage in hits.receipt.stages:
-            self.stages.setdefault(stage.name, []).append(stage.ms)
-        self._measure_contexts(other)
-        _timed(times, "recent", lambda: memory.recent(limit=20))
-        session = self._sessions[len(times["recent"]) % len(self._sessions)]
-        _timed(times, "thread", lambda: memory.thread(session))
-        vector = self._embedder.embed([question])[0]
-        with self._store.snapshot(self.name) as view:
-            shelves = _timed(times, "pool", lambda: self._shelves(view))
-            terms = query_terms(question, self._settings.recall.question_terms)
-            _timed(times, "lexical", lambda: score_words(shelves, terms, self._settings.recall))
-            _timed(times, "meaning", lambda: scan_shelves(shelves, self._fingerprint, vector, self._cache))
-            found = _timed(times, "vector", lambda: self._nearest(view, shelves.parts[0].pool.size, vector))
-        # The fastest full read that numpy has for bytes: max over int8 (1.9 ms for 25.6 MB; a sum over int64 2.8).
-        _timed(times, "read_floor", lambda: self._codes.max())
-        self._found.append((vector, found))
-
-    def _measure_contexts(self, question: str) -> None:
-        """Without rules and with them, in turn; what was too late is counted, and its time too."""
-        asked = [{"role": "user", "content": question}]
-        for name, rules in (("context", []), ("context_with_rules", [self._rules])):
-            made = _timed(self.times, name, partial(self._memory.context, asked, "asking", rules=rules))
-            self.late += made.degraded is not None
-
-    def start_anew(self) -> None:
-        self.times.clear()
-        self.stages.clear()
-        self._found.clear()
-        self.late = 0
-
-    def _shelves(self, view: Snapshot) -> Shelves:
-        most = self._settings.index.max_chars
-        shelves = [read_shelf(view, self.name, space, self._cache, most) for space in (Space.TURN, Space.RECORD)]
-        return side_by_side(shelves, self._cache, self._settings.recall.answer_words)
-
-    def _nearest(self, view: Snapshot, size: int, vector: NDArray[np.float32]) -> list[int]:
-        """One reading, as search makes it: scan the codes, take the best, score them again in full precision."""
-        cosines, heard = scan(view, self.name, _READING, size, self._fingerprint, vector, self._cache)
-        count = min(self._settings.recall.rescore, len(cosines))
-        best = np.argpartition(np.where(heard, cosines, -np.inf), -count)[-count:]
-        full = exact(view, _READING, self._fingerprint, vector, best.tolist())
-        return sorted(full, key=lambda num: -full[num])[:_TOP]
-
-    def recall(self) -> float:
-        """Which share of the exact nearest, computed over every stored vector, the semantic leg found."""
-        shares = [
-            top_share(self._vectors @ vector, np.searchsorted(self._nums, found).tolist(), _TOP)
-            for vector, found in self._found
-            if vector.any()
-        ]
-        return float(np.mean(shares)) if shares else 1.0
-
-    def over_floor(self) -> float:
-        vector, floor = percentiles(self.times["vector"]), percentiles(self.times["read_floor"])
-        return ratio(vector["p50"], floor["p50"])
-
-    def close(self) -> None:
-        self._store.close()
-        self._memory.close()
-
-
 def _fresh_processes(store: Path, namespace: str, asked: Sequence[str], tell: Progress) -> dict[str, object]:
     tell("fresh processes", 0, 3)
     now, peak = resident_mb(store, namespace, asked[:_RESIDENT_QUESTIONS])
@@ -387,26 +173,3 @@ def _fresh_processes(store: Path, namespace: str, asked: Sequence[str], tell: Pr
         figures["search_cold_ms"] = cold
     tell("fresh processes", 3, 3)
     return figures
-
-
-def _rule_file(folder: Path) -> Path:
-    """Rules of 2,000 nodes, one in two hundred of them hard: many more would fill a budget of 1,000 tokens alone."""
-    path = folder / "RULES.md"
-    hard, soft = "- Never open gate {0}.\n", "> The key of gate {0} hangs in hall {0}.\n"
-    lines = ((soft if number % 200 else hard).format(number) for number in range(_RULE_NODES))
-    path.write_text("\n".join(lines), encoding="utf-8")
-    return path
-
-
-def first(sessions: Sequence[Session], turns: int) -> list[Message]:
-    return [message for _, messages in sessions[: turns // 10 + 1] for message in messages][:turns]
-
-
-def upto(sessions: Sequence[Session], turns: int) -> list[Session]:
-    part: list[Session] = []
-    for session, messages in sessions:
-        if turns <= 0:
-            break
-        part.append((session, messages[:turns]))
-        turns -= len(messages)
-    return part

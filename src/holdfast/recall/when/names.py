@@ -208,8 +208,9 @@ _YEAR = rf"(?:(?:,? (?:of |in )?|,)(?P<year>(?:19|20)\d{{2}}|(?:last|this|next) 
 _WHICH = r"(?:(?P<which>last|this past|this|next|past|previous|the coming|coming) )?"
 _ORDINAL = r"(?:st|nd|rd|th)?"
 _FEAST = (
-    r"(?P<feast>christmas(?: eve| day)?|xmas|boxing day|new year(?:['’]?s)?+(?: eve| day)?|easter(?: sunday| monday)?"
-    r"|good friday|ash wednesday|thanksgiving(?: day)?|black friday|memorial day|labou?r day|halloween"
+    r"(?P<feast>christmas(?: eve| day)?|xmas|boxing day|new year(?>(?:['’]?s)?)(?: eve| day)?"
+    r"|easter(?: sunday| monday)?|good friday|ash wednesday|thanksgiving(?: day)?|black friday|memorial day"
+    r"|labou?r day|halloween"
     r"|valentine['’]?s(?: day)?|(?:st|saint)\.? patrick['’]?s day|independence day)"
 )
 

@@ -113,6 +113,11 @@ class PostgresSnapshot(PageReads):
             return [seq for (seq,) in self._rows(_HIDDEN_TURNS)]
         return [num for (num,) in self._rows(_HIDDEN_RECORDS, summary=kind_number(Kind.SUMMARY))]
 
+    def gone(self) -> list[int]:
+        if self._has_no("gone"):
+            return []
+        return [num for (num,) in self._rows("SELECT num FROM gone WHERE ns = %(ns)s ORDER BY num")]
+
     def is_hidden(self, noun_id: str) -> bool:
         return bool(self._one("SELECT 1 FROM hidden WHERE ns = %(ns)s AND subject = %(subject)s", subject=noun_id))
 

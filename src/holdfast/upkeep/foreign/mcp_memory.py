@@ -8,24 +8,21 @@ from pathlib import Path
 from holdfast.errors import InputError
 from holdfast.settings import DoctorSettings
 from holdfast.upkeep.foreign.found import Foreign
-from holdfast.upkeep.foreign.texts import parse
+from holdfast.upkeep.foreign.texts import parse_lines
 from holdfast.upkeep.memo import Example, Memo
 
 __all__ = ["looks_like_mcp", "read_mcp"]
 
 
 def looks_like_mcp(text: str) -> bool:
-    first = next((line for line in text.splitlines() if line.strip()), "")
-    return first.lstrip().startswith("{") and ('"entityType"' in first or '"relationType"' in first)
+    first = text.lstrip().partition("\n")[0]
+    return first.startswith("{") and ('"entityType"' in first or '"relationType"' in first)
 
 
 def read_mcp(path: Path, text: str, settings: DoctorSettings) -> Foreign:
     entities: dict[str, list[str]] = {}
     relations: list[tuple[int, str, str, str]] = []
-    for number, line in enumerate(text.splitlines(), 1):
-        if not line.strip():
-            continue
-        one = parse(path, line, number)
+    for number, one in parse_lines(path, text):
         if not isinstance(one, Mapping):
             raise InputError(f"{path}, line {number} is no object")
         if one.get("type") == "entity":

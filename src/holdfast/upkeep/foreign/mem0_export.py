@@ -8,7 +8,7 @@ from pathlib import Path
 from holdfast.errors import InputError
 from holdfast.settings import DoctorSettings
 from holdfast.upkeep.foreign.found import Foreign
-from holdfast.upkeep.foreign.texts import parse, when
+from holdfast.upkeep.foreign.texts import parse, parse_lines, when
 from holdfast.upkeep.memo import Memo
 
 __all__ = ["read_export"]
@@ -19,7 +19,7 @@ _TIMES = ("updated_at", "created_at")
 
 
 def read_export(path: Path, text: str, settings: DoctorSettings) -> Foreign:
-    given = parse(path, text) if not _is_lines(text) else _lines(path, text)
+    given = [one for _, one in parse_lines(path, text)] if _is_lines(text) else parse(path, text)
     listed = given
     if isinstance(given, Mapping):
         listed = next((given[name] for name in _LISTS if isinstance(given.get(name), list)), None)
@@ -47,7 +47,3 @@ def _is_lines(text: str) -> bool:
     """Whether it is an object a line: one object alone is a document."""
     first, _, rest = text.lstrip().partition("\n")
     return first.startswith("{") and first.rstrip().endswith("}") and rest.lstrip().startswith("{")
-
-
-def _lines(path: Path, text: str) -> object:
-    return [parse(path, line, number) for number, line in enumerate(text.splitlines(), 1) if line.strip()]

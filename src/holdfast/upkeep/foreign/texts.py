@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from holdfast.errors import BadTime, InputError
 from holdfast.moments import read_moment
 from holdfast.settings import DoctorSettings
 
-__all__ = ["parse", "read_text", "when"]
+__all__ = ["parse", "parse_lines", "read_text", "when"]
 
 
 def read_text(path: Path, settings: DoctorSettings) -> str:
@@ -40,6 +41,11 @@ def parse(path: Path, text: str, line: int | None = None) -> object:
     except ValueError as error:  # a number of thousands of digits
         raise InputError(f"{where} holds a number that cannot be read: {error}") from error
     return read
+
+
+def parse_lines(path: Path, text: str) -> Iterator[tuple[int, object]]:
+    """The JSON of each line that is not blank, with its number. Not `splitlines`: a text may hold U+2028."""
+    return ((number, parse(path, line, number)) for number, line in enumerate(text.split("\n"), 1) if line.strip())
 
 
 def when(given: object) -> datetime | None:
