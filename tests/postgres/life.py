@@ -9,7 +9,7 @@ from pathlib import Path
 from chats import boatyard
 
 from holdfast import Memory
-from holdfast.settings import CompactSettings, IndexSettings, JanitorSettings
+from holdfast.settings import CompactSettings, IndexSettings, JanitorSettings, Settings
 from holdfast.testing import FixedClock, HashEmbedder
 from memories import QUICK, OtherEmbedder, assistant, user
 
@@ -24,10 +24,10 @@ FULL = replace(
 )
 
 
-def live(place: str | Path, namespace: str, word: str, folder: Path) -> None:
+def live(place: str | Path, namespace: str, word: str, folder: Path, settings: Settings = FULL) -> None:
     """A namespace that was told, asked, tidied, compacted, moved and erased; `word` is in all that it holds."""
     clock = FixedClock(NOW)
-    with Memory(place, namespace, embedder=HashEmbedder(), settings=FULL, clock=clock) as memory:
+    with Memory(place, namespace, embedder=HashEmbedder(), settings=settings, clock=clock) as memory:
         tell(memory, word)
         _tidy(memory, clock, word)
         look(memory, word)
@@ -36,7 +36,7 @@ def live(place: str | Path, namespace: str, word: str, folder: Path) -> None:
         look(memory, word)
         memory.doctor(fix=True)
         memory.rebuild()
-    with Memory(place, namespace, embedder=OtherEmbedder(), settings=FULL, clock=clock) as memory:
+    with Memory(place, namespace, embedder=OtherEmbedder(), settings=settings, clock=clock) as memory:
         memory.flush()
         look(memory, word)
 
@@ -109,7 +109,7 @@ def _move(memory: Memory, place: str | Path, namespace: str, folder: Path) -> No
     file = folder / f"{namespace}.jsonl"
     memory.export(file)
     memory.import_file(file)
-    with Memory(place, f"{namespace} again", embedder=HashEmbedder(), settings=FULL) as other:
+    with Memory(place, f"{namespace} again", embedder=HashEmbedder(), settings=memory.settings) as other:
         other.import_file(file)
         other.flush()
         other.erase(namespace=True, prove=True)

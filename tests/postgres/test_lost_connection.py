@@ -98,12 +98,11 @@ def test_a_step_of_derived_work_counts_once(wire: Wire, cut: Cut) -> None:
     with closing(open_store(wire.url, StoreSettings())) as store:
         store.bootstrap("ana", "s")
         wire.cut, wire.cut_at = cut, b"COMMIT"
-        store.advance("ana", [Move("stage", 0, 5)], changes)  # who is told False reads the cursor again
+        assert store.advance("ana", [Move("stage", 0, 5)], changes)
         assert wire.cuts == 1
         with store.snapshot("ana") as view:
-            done = view.cursor("stage")
-            assert view.counters(None) == ([("2026-11-15", "turns", 1)] if done else [])
-        assert store.advance("ana", [Move("stage", done, 9)], Changes())
+            assert (view.cursor("stage"), view.counters(None)) == (5, [("2026-11-15", "turns", 1)])
+        assert store.advance("ana", [Move("stage", 5, 9)], Changes())
 
 
 @BOTH
@@ -119,6 +118,25 @@ def test_an_erase_is_done_and_told_once(wire: Wire, cut: Cut) -> None:
         with memory.view as view:
             lines = view.line_counts()
         assert (lines["erase"], lines["turn"]) == (2, 1)  # the tombstone, and what was done
+
+
+def test_an_erase_that_loses_the_server_when_it_is_done_says_that_it_is_erased(
+    wire: Wire, postgres: Engine, url: str
+) -> None:
+    with Memory(wire.url, "ana", embedder=HashEmbedder(), settings=QUICK) as memory:
+        turn = memory.ingest("I moved to zanzibar", session="away")
+        memory.flush()
+        postgres.server.run(_END_ALL, urlsplit(url).path.lstrip("/"))  # so that statements are sent whole again
+        wire.cut_at = b"UNION ALL SELECT"  # how far the views have come: what is left is derived anew
+        erased = memory.erase(turn=turn.id)
+        assert (wire.cuts, erased.turns) == (1, 1)
+        assert erased.degraded is not None and "does not answer" in erased.degraded
+        memory.flush()
+        assert memory.search("zanzibar") == []
+
+
+_END_ALL = """SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+    WHERE datname = current_database() AND pid <> pg_backend_pid()"""
 
 
 def test_a_search_after_the_wire_was_cut_finds_what_it_did_before(wire: Wire) -> None:

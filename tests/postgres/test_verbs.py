@@ -47,3 +47,26 @@ def test_a_namespace_that_is_not_there_and_a_server_that_is_not_there_are_named(
     assert main(["status", "--store", "postgresql://ana:hunter2@127.0.0.1:1/memory", "-n", "ana"]) == 2
     said = capsys.readouterr().err
     assert "does not answer" in said and "hunter2" not in said and said.count("\n") == 1
+
+
+VERBS = (
+    "search tea", "recent", "thread s", "themes", "active s", "expand r-1", "why t-1", "history r-1", "stats", "status",
+    "remember tea", "forget t-1", "compact s", "doctor", "janitor", "export out.jsonl", "import out.jsonl",
+    "backup out.db", "restore out.db", "erase --session s --yes", "calibrate", "tune similarity", "store info",
+    "store migrate", "store shard", "eval init out.yaml", "eval noise", "mcp", "rpc --listen stdio",
+)  # fmt: skip
+
+
+@pytest.mark.requirement("SAFE-1")
+@pytest.mark.parametrize("as_json", [False, True])
+def test_no_verb_tells_the_password_of_a_server_that_is_not_there(
+    as_json: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOLDFAST_NAMESPACE", "ana")
+    monkeypatch.setenv("HOLDFAST_STORE", "postgresql://ana:hunter2@127.0.0.1:1/memory?sslpassword=hunter2")
+    for verb in VERBS:
+        assert main([*verb.split(), *(["--json"] if as_json else [])]) != 0, verb
+        said = capsys.readouterr()
+        assert "hunter2" not in said.out + said.err, verb
+        assert "Traceback" not in said.err, verb

@@ -59,7 +59,7 @@ def restore(
     """Put a copy of the backup where the store is. It is checked first; what was there is kept aside, not lost."""
     start = time.perf_counter()
     if "://" in os.fspath(location):
-        raise InputError(f"{location} is a server; restore puts a file in place. Use the server's own tools")
+        raise InputError("the store is a server; restore puts a file in place. Use the server's own tools")
     source, target = Path(backup).expanduser().absolute(), Path(location).expanduser().resolve()
     if not source.is_file():
         raise InputError(f"there is no backup at {source}")

@@ -45,7 +45,10 @@ def erase(
     forget_read()
     pending = _sweep(store)
     remade, degraded = settle(swept.bared)
-    proof = None if traces is None else prove(store, namespace, traces, copies)
+    try:
+        proof = None if traces is None else prove(store, namespace, traces, copies)
+    except StoreError as error:
+        raise type(error)(f"it is erased, but the proof was not made: {error}") from error
     return Erased(
         namespace=namespace,
         scope=scope.value,

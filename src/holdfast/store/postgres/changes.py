@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from holdfast.store.codes import SLOTS
 from holdfast.store.halves import halved
 from holdfast.store.nouns import Changes, Move
-from holdfast.store.postgres.ends import hold_views
 from holdfast.store.postgres.receipts import write_receipts
 from holdfast.store.postgres.records import write_record
 from holdfast.store.postgres.transaction import Transaction
@@ -17,15 +16,20 @@ from holdfast.store.rows import pack_signals
 __all__ = ["advance"]
 
 
-def advance(tx: Transaction, moves: Sequence[Move], changes: Changes) -> bool:
-    """False, and nothing done, if a cursor does not stand where its move begins."""
-    hold_views(tx)
+def advance(tx: Transaction, moves: Sequence[Move], changes: Changes, again: bool = False) -> bool:
+    """False, and nothing done, if a cursor does not stand where its move begins. The views are held.
+
+    `again`: an attempt before this one may have been kept. Then the cursors stand where it moved them.
+    """
     stood = dict(
         tx.rows(
             "SELECT stage, done FROM cursors WHERE ns = %(ns)s AND stage = ANY(%(stages)s::text[])",
             {"stages": [move.stage for move in moves]},
         )
     )
+    moved = [move for move in moves if move.upto != move.after]
+    if again and moved and all(stood.get(move.stage, 0) == move.upto for move in moved):
+        return True
     if any(stood.get(move.stage, 0) != move.after for move in moves):
         return False
     tx.insert(

@@ -16,6 +16,7 @@ from holdfast.store.postgres.transaction import Transaction
 __all__ = ["read_content", "read_live_vectors", "read_tables", "read_truth"]
 
 _PAGE = 1000
+_FEW = 100  # rows that are asked for in one round trip; a cursor takes four, and is planned each time
 _PIECE = 1_000_000  # bytes that are searched at once
 _NAMES = (("sessions", "name"), ("models", "fingerprint"), ("copies", "path"))
 _CURSORS = count()
@@ -85,7 +86,11 @@ def _values(tx: Transaction, table: str, everybody: list[tuple[Any, str]]) -> It
 
 
 def _paged(tx: Transaction, sql: str) -> Iterator[tuple[Any, ...]]:
-    """Rows as they are needed: there may be more than fit into memory."""
+    """Rows as they are needed: there may be more than fit into memory. Most namespaces have few, and need no cursor."""
+    few = tx.rows(f"{sql} LIMIT %(most)s", {"most": _FEW + 1})
+    if len(few) <= _FEW:
+        yield from few
+        return
     with tx.connection.cursor(f"holdfast_{next(_CURSORS)}", binary=True) as cursor:
         cursor.execute(sql.encode(), {"ns": tx.ns})
         while rows := cursor.fetchmany(_PAGE):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from holdfast.store.postgres.acts import admitted, apply_act, cursor, holds_act,
 from holdfast.store.postgres.address import read_address
 from holdfast.store.postgres.append import append, append_at_once
 from holdfast.store.postgres.changes import advance
-from holdfast.store.postgres.claims import claimed
+from holdfast.store.postgres.claims import ClaimLost
 from holdfast.store.postgres.connection import WHOLE_STORE, Connections
 from holdfast.store.postgres.contents import read_content, read_live_vectors, read_tables, read_truth
 from holdfast.store.postgres.ends import hold_log, hold_views, is_known, session_number
@@ -37,6 +37,8 @@ from holdfast.store.postgres.transaction import Transaction
 from holdfast.store.postgres.views import clear_views
 
 __all__ = ["PostgresStore"]
+
+_CLAIMS = 3  # times that an erase takes its claim anew when the session that has it is ended
 
 
 class PostgresStore:
@@ -142,12 +144,20 @@ class PostgresStore:
 
     @contextmanager
     def claim(self, namespace: str) -> Iterator[bool]:
-        with claimed(self._connections, namespace) as mine:
+        with self._connections.claimed(namespace) as mine:
             yield mine
 
     def advance(self, namespace: str, moves: Sequence[Move], changes: Changes) -> bool:
-        # If it is not known whether it was kept: whoever asked reads the cursors again, and they tell.
-        return self._connections.write(namespace, lambda tx: advance(tx, moves, changes), unsure=lambda _: False)
+        begun = False
+
+        def work(tx: Transaction) -> bool:
+            nonlocal begun
+            again, begun = begun, True
+            hold_views(tx)
+            self._connections.check_claim(tx)
+            return advance(tx, moves, changes, again)
+
+        return self._connections.write(namespace, work)
 
     def clear_views(self, namespace: str) -> None:
         def work(tx: Transaction) -> None:
@@ -176,11 +186,18 @@ class PostgresStore:
     def erase(self, namespace: str, scope: Scope, noun: str, at: datetime) -> Swept:
         def work(tx: Transaction) -> Swept:
             hold_views(tx)
+            self._connections.check_claim(tx)
             tx.row("SELECT 1 FROM namespaces WHERE ns = %(ns)s FOR UPDATE")  # it must not be made by being asked for
             return erase(PostgresGround(tx), scope, noun, at)
 
-        # A worker that has read the turn already would write of it afterwards: none may be at work.
-        with claimed(self._connections, namespace, self._settings.erase_wait_s) as mine:
+        for _ in range(_CLAIMS - 1):
+            with suppress(ClaimLost):
+                return self._while_nobody_derives(namespace, work)
+        return self._while_nobody_derives(namespace, work)
+
+    def _while_nobody_derives(self, namespace: str, work: Callable[[Transaction], Swept]) -> Swept:
+        """A worker that has read the turn already would write of it afterwards: none may be at work."""
+        with self._connections.claimed(namespace, self._settings.erase_wait_s) as mine:
             if not mine:
                 raise StoreBusy(
                     f"derived work on {namespace!r} has not paused for {self._settings.erase_wait_s:.0f} s. Try again"

@@ -1,0 +1,29 @@
+"""What an administrator may set for a role on one database, and takes back at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from urllib.parse import urlsplit
+
+from psycopg import sql
+
+from postgres_server import ROLE, Server
+
+__all__ = ["database_of", "set_for_role"]
+
+
+def database_of(url: str) -> str:
+    return urlsplit(url).path.lstrip("/")
+
+
+@contextmanager
+def set_for_role(server: Server, url: str, **settings: str) -> Iterator[None]:
+    """Connections that the plain role opens to this database in the block begin with these settings."""
+    role, database = sql.Identifier(ROLE), sql.Identifier(database_of(url))
+    for name, value in settings.items():
+        server.run(sql.SQL("ALTER ROLE {} IN DATABASE {} SET {} = {}").format(role, database, sql.SQL(name), value))
+    try:
+        yield
+    finally:
+        server.run(sql.SQL("ALTER ROLE {} IN DATABASE {} RESET ALL").format(role, database))
