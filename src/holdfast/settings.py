@@ -75,8 +75,8 @@ class StoreSettings:
     """A file up to this size is written anew (after an erase) by way of memory, a larger one by way of a temporary file
     of what is left in it."""
     connections: int = 16
-    """PostgreSQL: most connections a process has to one store. 8 writers and their readers (bar of H); a server takes
-    100 by default, so six processes."""
+    """PostgreSQL: most connections a process has to one store, for all its namespaces together, beside the one that
+    keeps its claims. 8 writers and their readers (bar of H); a server takes 100 by default, so five processes."""
     reconnect_s: float = 30.0
     """PostgreSQL: how long a server that restarts is waited for: crash recovery took .3 to 2 s here."""
     statement_s: float = 60.0
@@ -400,6 +400,9 @@ class AdmitSettings:
     change_durability: float = 0.2
     """… and those from here on whose only worth may be that they change something remembered."""
     records_per_turn: int = 8  # ADMIT-6
+    recited_lines: int = 3
+    """A list that repeats so many earlier statements word for word was recalled by a host (admit/recited.py): two a
+    person may well say again. What else stands in it is read as ever."""
     own_chars: int = 40_000
     """A turn is read for the user's own words up to here, as its signals are: what is longer is a document."""
     noted_cosine: float = 0.6

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from holdfast.admit import pasted_cues as cue
+from holdfast.admit.handed import handed_over
 
 __all__ = ["OwnWords", "Pasted", "own_words", "pasted_parts"]
 
@@ -83,7 +84,7 @@ def pasted_parts(text: str) -> tuple[Pasted, ...]:
 
 def _found_in(text: str) -> tuple[Pasted, ...]:
     lines = _Lines(text)
-    found = [*_comments(text), *_contexts(text), *lines.parts()]
+    found = [*_comments(text), *_contexts(text), *lines.handed(), *lines.parts()]
     found += _quotations(text, found)
     return tuple(_merged(found))
 
@@ -196,6 +197,14 @@ class _Lines:
             start, last, what = found
             yield Pasted(start, self._end(last), what)
             at = last + 1
+
+    def handed(self) -> Iterator[Pasted]:
+        """What the host put before the user's words, and its word that they begin: "User question:"."""
+        for block in handed_over(self._lines):
+            yield Pasted(self._starts[block.first], self._end(block.last), block.what)
+            if block.speaks is not None:
+                line, label = block.speaks
+                yield Pasted(self._starts[line], self._starts[line] + label, block.what)
 
     def _end(self, line: int) -> int:
         return self._starts[line + 1] - 1 if line + 1 < self._count else len(self._text)
@@ -360,5 +369,10 @@ class _Lines:
             yield Pasted(self._starts[first], self._end(last), "a web page")
 
 
-_RUNS = ((cue.LOG, 1, "lines of a log"), (cue.CODE, 2, "code"), (cue.MARKUP, 1, "markup"))
+_RUNS = (
+    (cue.LOG, 1, "lines of a log"),
+    (cue.CODE, 2, "code"),
+    (cue.MARKUP, 1, "markup"),
+    (cue.REMEMBERED, 1, "recalled memories"),
+)
 """(form, lines that are needed, what it is)"""

@@ -29,6 +29,7 @@ __all__ = [
     "OWN",
     "PATCH",
     "QUOTED",
+    "REMEMBERED",
     "SALUTATION",
     "SIGN_OFF",
     "TAG",
@@ -41,6 +42,8 @@ _I = re.IGNORECASE
 
 FRAME = "[[memory "
 FRAME_ENDS = re.compile(r"\[\[memory \w{1,64} ends\]\]")
+REMEMBERED = re.compile(r"[ \t]*[-*•][ \t]+\[[rt]-[0-9a-z]{8,40}, ")
+"""A line of our tools' answers (serve/mcp/telling.py)."""
 FENCE = re.compile(r"[ \t]*(```|~~~)")
 QUOTED = re.compile(r"[ \t]{0,8}(?:[>|] ?[^\s\d=<>|]|>\s*$|>> |>>> )")  # "> 5 kg" is a comparison
 DELIMITER = re.compile(r"[ \t]*(?:(-|=|\*|_|~|#|\+|<|>|\"|'|—|–)(?:\1|[ \t](?=\1)){2,})[ \t]*$")

@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 
 from holdfast.admit.claim import Extractor
 from holdfast.admit.pasted import OwnWords
+from holdfast.admit.recited import recited
 from holdfast.admit.secrets import mask
 from holdfast.derive.crowd import nearest_earlier
 from holdfast.derive.earlier import Earlier, Heard
 from holdfast.derive.ledger import Ledger
 from holdfast.derive.placing import Notes, Placing
 from holdfast.derive.proposals import Question
-from holdfast.derive.reading import Read, Reader
+from holdfast.derive.reading import ABOVE_THE_CAP, Read, Reader
 from holdfast.gate.salience import Salience
 from holdfast.gate.salience import judge as judge_salience
 from holdfast.gate.scalar import Signals, score
@@ -31,6 +32,8 @@ from holdfast.store.protocol import Snapshot
 __all__ = ["Judge"]
 
 _Vector = NDArray[np.float32]
+_ALIKE = 3  # records that a line may repeat: a copy lies nearest, beside what was said of the same in other words
+_RECITED = ("echo", "it stands in a list that repeats what is remembered: a host's, not the user's")
 _AT_ONCE = 128  # turns read and compared together; with 20,000 records their products take 16 MB
 
 
@@ -190,14 +193,33 @@ class Judge:
         if not read.found:
             self._notes.tell(turn.id, turn, "no record", "nothing in it is likely to help a conversation without it")
             self._notes.count(turn, "nothing durable")
+        late = self._refused_late(turn, read, first)
+        kept = iter(late)
         for one in read.found:
             self._notes.count(turn, "candidates")
-            if one.refused is not None:
-                self._refuse(turn, one.candidate.text, *one.refused)
+            if refused := one.refused or next(kept):
+                self._refuse(turn, one.candidate.text, *refused)
         seqs = {one.id: one.seq for one in (*read.before, turn)} if read.kept else {}
         for number, (candidate, vector) in enumerate(zip(read.kept, read.vectors, strict=True)):
-            sources = tuple(seqs[turn_id] for turn_id in candidate.turn_ids if turn_id in seqs)
-            self._placing.place(turn, candidate, vector, number, g, sources, row=first + number)
+            if late[number] is None:
+                sources = tuple(seqs[turn_id] for turn_id in candidate.turn_ids if turn_id in seqs)
+                self._placing.place(turn, candidate, vector, number, g, sources, row=first + number)
+
+    def _refused_late(self, turn: Turn, read: Read, first: int) -> list[tuple[str, str] | None]:
+        """What refuses each of those that passed the floor, now that it is known what was remembered before."""
+        said = recited(
+            self._reader.own_words(turn).text,
+            [one.text for one in read.kept],
+            lambda number: [
+                one.text for one in self._ledger.ever(read.vectors[number], turn.seq, _ALIKE, first + number)
+            ],
+            self._settings.admit.recited_lines,
+        )
+        late: list[tuple[str, str] | None] = []
+        for number in range(len(read.kept)):
+            full = late.count(None) >= self._settings.admit.records_per_turn
+            late.append(_RECITED if number in said else ABOVE_THE_CAP if full else None)
+        return late
 
     def _refuse(self, turn: Turn, text: str, reason: str, why: str) -> None:
         self._notes.tell(turn.id, turn, f"refused: {reason}", f"{mask(text).text!r}: {why}")

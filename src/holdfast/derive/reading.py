@@ -17,15 +17,18 @@ from holdfast.admit.extract import answers_question
 from holdfast.admit.floor import judge as judge_floor
 from holdfast.admit.pasted import OwnWords, own_words
 from holdfast.admit.proposed import Proposed, unpack
+from holdfast.admit.recited import holds_list
 from holdfast.admit.secrets import mask
 from holdfast.derive.claims import Embedded, embed_claims
 from holdfast.model import Metadata, Role, Turn
 from holdfast.models.embedder import Embedder
 from holdfast.settings import Settings
-from holdfast.store.nouns import Space
+from holdfast.store.nouns import CLAIMS_A_TURN, Space
 from holdfast.store.protocol import Snapshot
 
-__all__ = ["Read", "Reader"]
+__all__ = ["ABOVE_THE_CAP", "Read", "Reader"]
+
+ABOVE_THE_CAP = ("cap", "the turn has its full number of records; it stays recallable")
 
 _Said = tuple[Turn, Sequence[Turn]]
 """A turn, and those before it in its session."""
@@ -81,7 +84,8 @@ class Reader:
         found = {}
         for turn, before in said:
             model = proposed[turn.seq]
-            found[turn.seq] = self._floored(ruled[turn.seq] if model is None else model.candidates, before)
+            candidates = ruled[turn.seq] if model is None else model.candidates
+            found[turn.seq] = self._floored(candidates, before, self._most(turn))
         kept = {
             seq: tuple(_masked(one.candidate) for one in many if one.refused is None) for seq, many in found.items()
         }
@@ -112,18 +116,25 @@ class Reader:
             return self._extractor.extract_all(said)
         return [self._extractor.extract(turn, before) for turn, before in said]
 
-    def _floored(self, candidates: Sequence[Candidate], before: Sequence[Turn]) -> tuple[Found, ...]:
+    def _most(self, turn: Turn) -> int:
+        """Statements that are looked at: more than make records where some of them may be a list that was recalled."""
+        listed = holds_list(self.own_words(turn).text, self._settings.recited_lines)
+        return max(CLAIMS_A_TURN if listed else 0, self._settings.records_per_turn)
+
+    def _floored(self, candidates: Sequence[Candidate], before: Sequence[Turn], most: int) -> tuple[Found, ...]:
         heard = _heard(self.just_before(before))
         found: list[Found] = []
         kept = 0
         for number, candidate in enumerate(candidates):
-            refused = self._refused(candidate, number, before, heard, kept)
+            refused = self._refused(candidate, number, before, heard)
+            if refused is None and kept >= most:
+                refused = ABOVE_THE_CAP
             kept += refused is None
             found.append(Found(candidate, refused))
         return tuple(found)
 
     def _refused(
-        self, candidate: Candidate, number: int, before: Sequence[Turn], heard: Sequence[str], kept: int
+        self, candidate: Candidate, number: int, before: Sequence[Turn], heard: Sequence[str]
     ) -> tuple[str, str] | None:
         if candidate.proposal is Proposal.SKIP:
             return "skipped", "its extractor proposed nothing"
@@ -134,8 +145,6 @@ class Reader:
             return "erased", "a record that said this was erased"
         if not candidate.notes.get("confirmed") and is_echo(candidate.text, heard):
             return "echo", "it repeats what the assistant had just said"
-        if kept >= self._settings.records_per_turn:
-            return "cap", "the turn has its full number of records; it stays recallable"
         return None
 
 
@@ -146,6 +155,7 @@ def _masked(candidate: Candidate) -> Candidate:
 def _heard(before: Sequence[Turn]) -> list[str]:
     """What the user has just been told, so that saying it again is no news (ADMIT-4).
 
-    The assistant's words for now; what was recalled for the session and its rule files join here (E).
+    What was recalled for the session, and its rule files, are told by their form (admit/handed.py) and by what they
+    repeat (admit/recited.py): the log does not know what a context showed, and a rebuild must decide the same.
     """
     return [one.text for one in before if one.role is not Role.USER]
