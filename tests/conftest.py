@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import HealthCheck
+from hypothesis import settings as laws
 
 from holdfast import Memory, Settings
 from holdfast.models.embedder import Embedder
@@ -23,6 +25,10 @@ from memories import QUICK, OpenMemory
 
 if TYPE_CHECKING:
     from postgres_engine import Engine
+
+# Others use the machine too: a law is not broken because its examples took long to make or to try.
+laws.register_profile("at any pace", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+laws.load_profile("at any pace")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

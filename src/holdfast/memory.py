@@ -36,7 +36,7 @@ from holdfast.moments import Moment, read_moment
 from holdfast.opened import Progress
 from holdfast.recall.pool import words_stage
 from holdfast.recall.recent import read_thread, recent_exchanges, recent_turns
-from holdfast.recall.semantic import vectors_stage
+from holdfast.recall.vectors import vectors_stage
 from holdfast.store.nouns import Space
 from holdfast.store.protocol import Snapshot
 from holdfast.tended import Tended

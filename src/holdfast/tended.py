@@ -8,7 +8,7 @@ from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, BinaryIO
 
-from holdfast.errors import FlushTimeout, InputError, ModelError
+from holdfast.errors import FlushTimeout, InputError, ModelError, StoreError
 from holdfast.log.messages import check_text
 from holdfast.models.breaker import GuardedEmbedder
 from holdfast.models.embedder import Embedder
@@ -165,7 +165,7 @@ class Tended(Opened):
                 self._worker.flush(None, progress)
                 remade = sum(self._compacting.compactor.again(name, ids) for name, ids in bared.items())
                 self._worker.flush(None)
-            except ModelError as error:  # it is erased all the same
+            except (ModelError, StoreError) as error:  # it is erased all the same
                 return 0, str(error)
             return remade, None
 
@@ -190,14 +190,16 @@ class Tended(Opened):
         Views are derived where they arrive, when somebody opens them there.
         """
         from holdfast.store.open import open_store
-        from holdfast.upkeep.copying import copy_namespaces
+        from holdfast.upkeep.copying import chosen_namespaces, copy_namespaces
 
         known = settings or load_settings()
         place = os.fspath(source)
         if "://" not in place and not os.path.exists(place):
             raise InputError(f"there is no store at {place} to copy from")
-        with closing(open_store(source, known.store)) as here, closing(open_store(target, known.store)) as there:
-            return copy_namespaces(here, there, namespaces, lambda turn: redacted(turn, known), progress)
+        with closing(open_store(source, known.store)) as here:
+            chosen = chosen_namespaces(here, namespaces)  # before the target is made: a mistyped name leaves nothing
+            with closing(open_store(target, known.store)) as there:
+                return copy_namespaces(here, there, chosen, lambda turn: redacted(turn, known), progress)
 
     @staticmethod
     def restore(

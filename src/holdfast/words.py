@@ -34,7 +34,7 @@ _TOO_MANY_MARKS = re.compile(rf"({_PILE}{{30}}){_PILE}+")
 _ASCII_WORD = re.compile(r"[a-z0-9]+(?:'[a-z]+)*")
 # What belongs together without a space: paths, versions, e-mails, snake_case, error-codes, dates.
 _COMPOUND = re.compile(  # a match starts where a word starts and gives nothing back: linear on any text (SAFE-4)
-    r"(?<![A-Za-z0-9_])(?:[A-Za-z0-9_]++(?:[._/\\:@#+\-][A-Za-z0-9_]++)++|_*+[A-Za-z0-9]++(?:_++[A-Za-z0-9]++)++)"
+    r"(?<![A-Za-z0-9_])(?:[A-Za-z0-9_]++(?>(?:[._/\\:@#+\-][A-Za-z0-9_]++)+)|_*+[A-Za-z0-9]++(?>(?:_++[A-Za-z0-9]++)+))"
 )
 _JOINT = re.compile(r"[A-Za-z0-9_][._/\\:@#+\-][A-Za-z0-9_]|_")
 _CAMEL = re.compile(r"[A-Z]?[a-z]{2,}|[A-Z]{2,}(?![a-z])")

@@ -50,6 +50,20 @@ def test_an_empty_answer_is_no_failure_and_says_so(filled: Holdfast) -> None:
     assert said.out.startswith("Nothing found")
 
 
+def test_a_memory_in_which_nothing_is_says_so(filled: Holdfast) -> None:
+    said = filled("search", "which port?", "--namespace", "anna")
+    assert (said.code, said.err) == (0, "")
+    assert said.out == "Nothing found: this memory is empty. Is it the namespace that was meant?\n"
+    assert "is empty" not in filled("search", "which port?", "--until", "1999-01-01").out
+
+
+@pytest.mark.requirement("SAFE-1")
+def test_an_empty_answer_tells_what_could_not_be_found_by_meaning_yet(filled: Holdfast) -> None:
+    said = filled("search", "zyzzyva", "--embedder", "remote:http://127.0.0.1:9/v1#away")
+    assert said.out.startswith("Nothing found") and "3 are not found by meaning yet" in said.err
+    assert filled("search", "which port?", "--embedder", "remote:http://127.0.0.1:9/v1#away").err == ""
+
+
 def test_search_takes_its_filters(filled: Holdfast) -> None:
     assert found(filled, "Lisbon port", "--session", "s2") == ["slipway listens on port 9417"]
     assert found(filled, "Lisbon port", "--since", "2026-05-04") == ["slipway listens on port 9417"]

@@ -70,6 +70,21 @@ def test_a_mistake_ends_with_2_and_one_line(holdfast: Holdfast, args: list[str])
     assert said.err.startswith("holdfast: ") and said.err.count("\n") == 1
 
 
+@pytest.mark.parametrize("package", ["uvicorn", "jinja2"])
+def test_who_has_not_all_that_serving_needs_is_told_what_to_install(
+    holdfast: Holdfast, monkeypatch: pytest.MonkeyPatch, package: str
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    said = holdfast("serve", "--port", "0")
+    assert (said.code, said.out) == (2, "") and "pip install 'holdfast[serve]'" in said.err
+
+
+@pytest.mark.parametrize("args", [["search", "where", "do", "I", "live"], ["remember", "The", "key", "is", "there"]])
+def test_who_forgets_the_quotes_is_told_so(holdfast: Holdfast, args: list[str]) -> None:
+    said = holdfast(*args)
+    assert said.code == 2 and "quotes" in said.err and f"holdfast {args[0]} --help" in said.err
+
+
 @pytest.mark.parametrize(
     ("args", "code", "kind"),
     [

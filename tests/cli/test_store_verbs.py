@@ -30,6 +30,7 @@ def test_what_cannot_be_copied_is_one_line_on_stderr(filled: Holdfast, tmp_path:
     assert said.code == 2 and said.err.count("\n") == 1 and "there is no store at" in said.err
     said = filled("copy", str(tmp_path / "memory.db"), str(tmp_path / "other.db"), "-n", "nobody")
     assert said.code == 1 and "there is no namespace 'nobody'" in said.err
+    assert not (tmp_path / "other.db").exists()
 
 
 def test_the_store_tells_where_it_is(filled: Holdfast) -> None:

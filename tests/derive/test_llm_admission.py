@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from holdfast import Memory, Settings
+from holdfast.derive.lease import Lease
 from holdfast.errors import FlushTimeout, InputError
 from holdfast.model import Provenance, Record
 from holdfast.settings import AdmitSettings, ChatSettings, GateSettings
@@ -390,6 +391,27 @@ def test_two_processes_ask_once_for_a_turn(tmp_path: Path) -> None:
         assert [other.exitcode for other in others] == [0, 0]
         asked = [current(request.body) for request in server.requests]
         assert len(asked) == len(set(asked)) == 4
+
+
+@pytest.mark.requirement("SAFE-2")
+def test_who_takes_the_lease_just_after_another_has_asked_does_not_ask_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    take, quicker = Lease.take, [True]
+    with ScriptedChat(itertools.repeat(repeats)) as server:
+
+        def takes_late(lease: Lease, seconds: float) -> bool:
+            if quicker:
+                quicker.clear()
+                with remembering(tmp_path, settings(server.url)) as other:
+                    other.flush(timeout=30)
+            return take(lease, seconds)
+
+        monkeypatch.setattr(Lease, "take", takes_late)
+        with remembering(tmp_path, settings(server.url)) as memory:
+            memory.ingest(MOVED)
+            memory.flush(timeout=30)
+            assert len(server.requests) == 1 and len(records(memory)) == 1
 
 
 @pytest.mark.requirement("INV-3", "SAFE-2")

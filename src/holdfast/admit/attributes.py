@@ -139,11 +139,11 @@ _PATTERNS = (
     _p("diet", _S + _NOW + r"(?:eat|eats) (?P<v>anything|everything|meat|fish)$"),
     _p("diet", _S + _HAVE + r"(?:started |start |begun )?(?:eating|eat|eats|drink|drinking) "
        r"(?P<v>meat|fish|eggs|dairy|cheese|milk|honey) again$", change=True),
-    _p("status", _S + r"(?:am |is |are |have |has |been |got |get |getting |be |became |recently |now |just )++"
+    _p("status", _S + r"(?>(?:am |is |are |have |has |been |got |get |getting |be |became |recently |now |just )+)"
        r"(?P<v>single|married|engaged|divorced|separated|widowed)(?: \w+){0,4}$"),
-    _p("status", _S + r"(?:am |is |are |have |has |been )++(?P<v>seeing|dating) .+$"),
-    _p("status", _S + r"(?:am |is |are |be )++(?P<v>in a relationship|back together)(?: .+)?$"),
-    _p("status", _S + r"(?:have |has |got )++(?:a |an )(?:new )?(?P<v>girlfriend|boyfriend|partner)(?: .+)?$"),
+    _p("status", _S + r"(?>(?:am |is |are |have |has |been )+)(?P<v>seeing|dating) .+$"),
+    _p("status", _S + r"(?>(?:am |is |are |be )+)(?P<v>in a relationship|back together)(?: .+)?$"),
+    _p("status", _S + r"(?>(?:have |has |got )+)(?:a |an )(?:new )?(?P<v>girlfriend|boyfriend|partner)(?: .+)?$"),
     _p("status", r"^(?:[\w'’.-]{1,60} ){1,2}and (?P<s>i|me) (?:have |are |got |are getting |ve )?(?:now )?"
        r"(?P<v>separated|divorced|split up|broke up|broken up|married|engaged)(?: .+)?$"),
     _p("household", rf"^(?P<v>(?:{_WORD} ){{0,3}}{_WORD}) (?:has |have )?moved in with (?P<s>me|us)\b", change=True),

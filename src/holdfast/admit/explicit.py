@@ -19,14 +19,14 @@ NAMED = "the user said what to call them"
 STANDING = "a standing instruction of the user's"
 
 _LEAD = (
-    r"(?:(?:and|but|so|ok|okay|also|oh|well|hi|hey|hello|yes|no|actually|please|pls|just|btw|by the way|one more thing"
-    r"|first|again)[,.!:]* +){0,3}+"
+    r"(?>(?:(?:and|but|so|ok|okay|also|oh|well|hi|hey|hello|yes|no|actually|please|pls|just|btw|by the way"
+    r"|one more thing|first|again)[,.!:]* +){0,3})"
 )
 _REMEMBER = (
-    r"(?:please |you (?:should|must) |i (?:want|need|would like|'d like) you to )?+"
+    r"(?>(?:please |you (?:should|must) |i (?:want|need|would like|'d like) you to )?)"
     r"(?:remember|(?:do not|don't|never) forget|note|keep in mind|bear in mind|make a note|take note)"
 )
-_RECORD = "(?:just )?+for the record|fyi|for your information|for future reference"
+_RECORD = "(?>(?:just )?)for the record|fyi|for your information|for future reference"
 # "Remember that night", "remember that song": a memory shared, not one to be made.
 _SHARED = (
     r"(?:time|day|night|evening|morning|afternoon|summer|winter|spring|autumn|year|week|weekend|one|guy|man|woman|girl"
@@ -44,12 +44,12 @@ _BEGINS_CLAUSE = re.compile(
 )
 """How a clause begins after "that", where no verb is known to us: "that the gate sticks"."""
 _BARE_REQUEST = re.compile(
-    rf"{_LEAD}(?:(?:please |can you |could you |i want you to )?+(?:remember|note|save|keep in mind|don't forget)"
+    rf"{_LEAD}(?:(?>(?:please |can you |could you |i want you to )?)(?:remember|note|save|keep in mind|don't forget)"
     r" (?:this|the following|these|(?P<back>that|it))(?: for (?:later|me|next time|the future))?)(?: please)?\W*$",
     re.IGNORECASE,
 )
 _CALLS_ME = re.compile(
-    rf"{_LEAD}(?:(?:please |you (?:can|may|should) |just )*+(?:call|address) me(?: as)? |i go by |i'm called "
+    rf"{_LEAD}(?:(?>(?:please |you (?:can|may|should) |just )*)(?:call|address) me(?: as)? |i go by |i'm called "
     r"|my (?:friends|family|colleagues) call me |everyone calls me |everybody calls me )"
     r"(?:(?:by )?my \w+ name\b|(?P<name>(?-i:[A-Z])[\w'’-]*))(?P<rest>.{0,40})$",
     re.IGNORECASE | re.DOTALL,
@@ -77,7 +77,7 @@ _ORDERED = (
     "|store|suggest|summari[sz]e|talk|tell|test|touch|translate|use|verify|write"
 )
 _ALWAYS = re.compile(
-    rf"{_LEAD}(?:i want you to |you (?:should|must) )?+(?:always|never|don't ever|do not ever) (?:please )?+"
+    rf"{_LEAD}(?>(?:i want you to |you (?:should|must) )?)(?:always|never|don't ever|do not ever) (?>(?:please )?)"
     rf"(?:{_ORDERED}) (?!(?:up|me wrong|it up|the truth|your best)\b)\S",
     re.IGNORECASE,
 )

@@ -153,7 +153,7 @@ STANDING = _anywhere(
 
 # Steps of work -------------------------------------------------------------------------------------------------------
 
-_DONE = "(?:i |we |i've |we've |just |have )*+"
+_DONE = "(?>(?:i |we |i've |we've |just |have )*)"
 _CHANGE = "(?:pr|mr|branch|changes?|fix|commit|release|hotfix|patch|version|pull request)"
 _RUN = "(?:tests?|suite|lint(?:er)?|build|migrations?|ci|pipeline|checks?)"
 _STATE = "(?:green|red|passing|pass|passes|passed|failing|failed|fails|broken|broke|running|done)"

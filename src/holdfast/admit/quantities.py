@@ -121,7 +121,7 @@ for _pair in _UNIT_TEXT.split():
     _kind, _, _factor = _meaning.partition("*")
     _UNITS[_name] = (_kind, float(_factor))
 
-_NUMBER = re.compile(r"([+-]?\d{1,3}(?:,\d{3})++(?:\.\d++)?+|[+-]?\d++(?:[.,]\d++)?+)([a-z%]*+)")
+_NUMBER = re.compile(r"([+-]?\d{1,3}(?>(?:,\d{3})+)(?>(?:\.\d++)?)|[+-]?\d++(?>(?:[.,]\d++)?))([a-z%]*+)")
 _CLOCK = re.compile(r"(\d{1,2})[:.h](\d{2})(am|pm)?")
 _HOUR = re.compile(r"(\d{1,2})(am|pm)")
 
@@ -132,7 +132,7 @@ def number_of(word: str) -> tuple[float, str] | None:
     if match is None:
         return None
     digits, glued = match.groups()
-    if re.fullmatch(r"[+-]?\d{1,3}(?:,\d{3})++(?:\.\d++)?+", digits):
+    if re.fullmatch(r"[+-]?\d{1,3}(?>(?:,\d{3})+)(?>(?:\.\d++)?)", digits):
         digits = digits.replace(",", "")
     value = float(digits.replace(",", "."))
     if glued in _SUFFIXES and glued != "m":

@@ -168,7 +168,7 @@ _RULES: tuple[_Rule, ...] = (
         "PRIVATE KEY",
         re.compile(
             rf"(?P<v>-----BEGIN {_PEM}"
-            rf"(?:[^-]*+(?:-(?!----)[^-]*+)*+-----END {_PEM}|(?:(?:\s|\\[nr])*+[A-Za-z0-9+/=]{{24,}}+)++))"
+            rf"(?:[^-]*+(?>(?:-(?!----)[^-]*+)*)-----END {_PEM}|(?>(?:(?>(?:\s|\\[nr])*)[A-Za-z0-9+/=]{{24,}}+)+)))"
         ),
     ),
     # scheme://user:password@host
@@ -307,9 +307,11 @@ _ENV_LENGTH = 6
 _PIN_LENGTH = 4
 _SHORT_WORD = 3
 _UNLIKE_A_WORD = re.compile(r"\d|[^\w.:/'’-]|[a-z][A-Z]")
-_REFERENCE = re.compile(r"[A-Za-z_]\w*+(?:\.[A-Za-z_]\w*+)++|[A-Z][A-Z0-9]*+(?:_[A-Z0-9]++)++|[a-z]++(?:_[a-z]++)++")
+_REFERENCE = re.compile(
+    r"[A-Za-z_]\w*+(?>(?:\.[A-Za-z_]\w*+)+)|[A-Z][A-Z0-9]*+(?>(?:_[A-Z0-9]++)+)|[a-z]++(?>(?:_[a-z]++)+)"
+)
 """self.token, MY_TOKEN, new_password: a name of a value, not a value."""
-_PLACE = re.compile(r"[~.]{0,2}/|[a-z]{1,6}://|[A-Za-z]:\\|[\w-]++(?:/[\w-]++)*+\.[a-z]{2,4}$")
+_PLACE = re.compile(r"[~.]{0,2}/|[a-z]{1,6}://|[A-Za-z]:\\|[\w-]++(?>(?:/[\w-]++)*)\.[a-z]{2,4}$")
 _MEASURE = re.compile(
     r"\d++[+-]?(?:char|digit|letter|day|week|month|year|hour|min|bit|time|x\b|st\b|nd\b|rd\b|th\b)"
     r"|\d{4}-\d\d(?:-\d\d)?$|\d{1,2}:\d\d|1password|2fa\b|v\d",

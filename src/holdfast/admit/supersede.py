@@ -17,8 +17,9 @@ from holdfast.admit.changed_claims import by_attribute, claims_of
 from holdfast.admit.changed_things import by_change
 from holdfast.admit.cues import adds_beside, clauses
 from holdfast.admit.denied import denial, turned
-from holdfast.admit.frames import Holds, ValueType, align, measure, one_value, plain_value, same_key, value_type
+from holdfast.admit.frames import ValueType, align, measure, same_key, value_type
 from holdfast.admit.fulfilled import by_outcome
+from holdfast.admit.holds import Holds, one_value, plain_value
 from holdfast.admit.replacement import NOW, REMEMBERED, TIES, Replacement, keys_of, reading_of, said
 from holdfast.admit.revised import by_revision
 from holdfast.admit.topics import topics

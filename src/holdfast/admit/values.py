@@ -103,12 +103,12 @@ class _Piece(NamedTuple):
 
 
 # A word with everything glued to it: don't, C++, 9:30, tide-stg.internal:7443. Possessive, so linear on any text.
-_CHUNK = re.compile(r"\w++(?:[._/\\:@#+'&,-]\w++)*+(?:\+\+|#|%)?+|[^\w\s]")
+_CHUNK = re.compile(r"\w++(?>(?:[._/\\:@#+'&,-]\w++)*)(?>(?:\+\+|#|%)?)|[^\w\s]")
 _IGNORED = frozenset(".,;:!()[]{}\"'`-–—…*_|•“”‘’«»")
 _KNOWN_WORDS = 20_000  # words remembered; a conversation uses a few thousand
 _END = frozenset(".!?:;")
 _TITLES = word_set("mr mrs ms dr prof st jr sr vs no")  # a full stop after them ends no sentence
-_LETTERS = re.compile(r"(?<![^\W\d_])[^\W\d_]++(?:-[^\W\d_]++)++")
+_LETTERS = re.compile(r"(?<![^\W\d_])[^\W\d_]++(?>(?:-[^\W\d_]++)+)")
 _CONTRACTED = {"m": "am", "re": "are", "ve": "have", "ll": "will", "d": "would", "s": "s", "em": "them"}
 # Common nouns that are written with a capital where they stand for a name ("Mum", "DB").
 _NOUNS_IN_CAPITALS = word_set(

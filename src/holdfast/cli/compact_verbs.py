@@ -56,7 +56,7 @@ def expand(
 ) -> None:
     """Show the turns that a summary, or any other record, was made of.
 
-    [dim]holdfast expand r-0199f3a2b7c41e88[/dim]
+    [dim]holdfast expand r-1a1dfe31dc71b51a758fc[/dim]
     """
     with open_to_read(store, namespace, embedder) as memory:
         turns = memory.expand(noun_id)

@@ -59,6 +59,7 @@ def search(
     """
     with open_to_read(store, namespace, embedder) as memory:
         hits = memory.search(question, limit, kind, session, since, until, as_of)
+        waiting = 0 if hits else memory.status().behind
     if as_json:
         from holdfast.found import SearchAnswer
 
@@ -69,6 +70,8 @@ def search(
     show.show_hits(hits, full)
     if explain:
         show.show_receipt(hits.receipt)
+    if waiting:  # just copied, or kept without waiting: this command has begun the work, and the next one goes on
+        typer.echo(f"holdfast: {waiting:,} are not found by meaning yet; ask again, or see holdfast status", err=True)
 
 
 def recent(
@@ -160,7 +163,7 @@ def forget(
 ) -> None:
     """Hide a turn or record from recall; the log keeps it, and --undo brings it back.
 
-    [dim]holdfast forget t-01j8… · holdfast forget t-01j8… --undo[/dim]
+    [dim]holdfast forget t-1a1dfe… · holdfast forget t-1a1dfe… --undo[/dim]
     """
     with open_to_read(store, namespace, embedder) as memory:
         decision = memory.forget(noun_id, undo)
@@ -181,7 +184,7 @@ def why(
 ) -> None:
     """Say everything that was decided about a turn or record, and why.
 
-    [dim]holdfast why t-01j8…[/dim]
+    [dim]holdfast why t-1a1dfe…[/dim]
     """
     with open_to_read(store, namespace, embedder) as memory:
         reasons = memory.why(noun_id)

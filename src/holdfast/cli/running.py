@@ -100,6 +100,8 @@ def _usage(error: Exception) -> str:
     message = str(getattr(error, "format_message", error.__str__)())
     if not message.strip():
         return ""
+    if message.startswith("Got unexpected extra argument"):  # a question of several words, mostly
+        message = f"{message.rstrip('.')}; a text of several words stands in quotes"
     context = getattr(error, "ctx", None)
     return message if context is None else f"{message.rstrip('.')} (see {context.command_path} --help)"
 

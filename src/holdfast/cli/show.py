@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from holdfast.model import Decision, Exchange, Hit, Receipt, Record, Status, Turn, Why
+from holdfast.model import Decision, Exchange, Hit, Hits, Receipt, Record, Status, Turn, Why
 
 if TYPE_CHECKING:
     from holdfast.answers import IngestAnswer, RebuildAnswer
@@ -68,9 +68,11 @@ def counted(number: int, noun: str) -> str:
 # --- hits
 
 
-def show_hits(hits: Sequence[Hit], full: bool = False) -> None:
+def show_hits(hits: Hits, full: bool = False) -> None:
     out = console()
-    if not hits:
+    if any(stage.name == "shelves" and not stage.count for stage in hits.receipt.stages):
+        out.print("Nothing found: this memory is empty. Is it the namespace that was meant?")
+    elif not hits:
         out.print("Nothing found: no word in common, and nothing close enough in meaning.")
     for rank, hit in enumerate(hits, 1):
         print_hit(out, rank, hit, full)

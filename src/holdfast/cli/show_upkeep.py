@@ -50,7 +50,8 @@ def _change(one: Tended) -> str:
 def show_diagnosis(found: Diagnosis) -> None:
     out = console()
     whose = "" if found.namespace is None else f", namespace {calm(found.namespace)}"
-    out.print(f"{calm(found.source)} ({found.system}{whose}): {found.memories:,} memories, {found.seconds:.1f} s")
+    many = f"{found.memories:,} {'memory' if found.memories == 1 else 'memories'}"
+    out.print(f"{calm(found.source)} ({found.system}{whose}): {many}, {found.seconds:.1f} s")
     table = Table(box=None, pad_edge=False)
     for name in ("", "looked for", "found", "of", "share", "limit"):
         table.add_column(name, justify="left" if name in ("", "looked for") else "right")

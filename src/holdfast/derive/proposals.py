@@ -139,6 +139,8 @@ class Asking:
             if not self._lease.take(self._settings.timeout_s + wait + _SLACK_S):
                 self._stop.wait(_LOOK_S)
                 continue
+            if self._is_settled(question.turn):  # by another process, between the look above and the lease
+                break
             try:
                 answer = self._answer(question)
             except ModelError as error:

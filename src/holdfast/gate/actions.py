@@ -60,7 +60,7 @@ _CONFIGURATION = any_of(
         r"[A-Z][A-Z0-9]*+_[A-Z0-9_]++\b",  # DATABASE_URL
     ),
     r"(?<![\w.-])[\w-]*+\.(?:ya?ml|toml|ini|cfg|conf|env|service)\b",
-    r"(?<![\w=!<>.])[a-z][a-z0-9]*+(?:[._][a-z0-9]++)++ ?[=:] ?[\w\"'/-]",  # listen.port = 9417
+    r"(?<![\w=!<>.])[a-z][a-z0-9]*+(?>(?:[._][a-z0-9]++)+) ?[=:] ?[\w\"'/-]",  # listen.port = 9417
 )
 _SHIPPED = spoken(
     one_of(

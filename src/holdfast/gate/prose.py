@@ -12,7 +12,7 @@ _FENCE = re.compile(r"```|^ {0,3}~~~", re.MULTILINE)
 _INLINE = re.compile(r"`[^`\n]++`")
 
 _CODE_START = re.compile(
-    r"(?:(?:async|export|public|private|protected|static) )*+(?:"
+    r"(?>(?:(?:async|export|public|private|protected|static) )*)(?:"
     r"(?:def|func|fn|fun|function)\*? [\w$.]++ ?[(<]"
     r"|(?:class|struct|enum|interface|impl|trait) [A-Z_]\w*+[^\n]{0,120}[{:(]$"
     r"|(?:from [\w.]++ )?import (?:[\w.]++(?: as \w++)?(?:, |$)|[{*\"'(])|from [\w.]++ import "

@@ -47,7 +47,7 @@ _FUNCTION_REFERENCE = any_of(
     words(
         # name(), a.b(x), Cart::total, get_user(1), getUser(1); but "word(s)" and "tea (green)" are English
         r"(?<![.:])(?=\w++(?:\(|[.:>-]))[A-Za-z_](?:"
-        r"\w*+(?:\(\)|(?:(?:\.|::|->)[A-Za-z_]\w*+)++\(|::[A-Za-z_]\w*+(?![(:.]))"
+        r"\w*+(?:\(\)|(?>(?:(?:\.|::|->)[A-Za-z_]\w*+)+)\(|::[A-Za-z_]\w*+(?![(:.]))"
         r"|(?<=[a-z])(?:[a-z0-9]*+_\w*+|[a-z]++[A-Z]\w*+)\((?!s?\)))",
     ),
     telltale=Telltale.of("(", "::"),

@@ -28,7 +28,7 @@ _DEPENDENCY = any_of(
     lines(
         r"from [\w.]++ import [\w(*]",
         rf"import (?:{_MODULES}\b|\w++\.\w|\w++ as \w|[{{*\"'(]|\w++(?:, \{{| from ['\"]))",
-        r"#include [<\"]|(?:pub )?use \w++::|using [A-Z]\w*+(?:\.\w++)*+;",
+        r"#include [<\"]|(?:pub )?use \w++::|using [A-Z]\w*+(?>(?:\.\w++)*);",
     ),
     words(
         r"require\(['\"]",

@@ -29,10 +29,10 @@ FILE_PATH = Family(
         any_of(
             # /etc/hosts, but not the path of a URL
             rf"/(?<![\w/.:~*}})\]-]/){_NOT_AN_ENDPOINT}(?:(?!(?:api|rest|v\d)/)"
-            r"[\w.@+-]++(?:/[\w.@+-]++)++/?"
+            r"[\w.@+-]++(?>(?:/[\w.@+-]++)+)/?"
             r"|(?:etc|tmp|usr|var|opt|home|root|dev|proc|srv|mnt|Users|Library)\b(?![/.]\w))",
             # ~/notes, ./run, ../src, $HOME/bin, .gitignore
-            r"[~.$](?<![\w~/.-][~.$])(?:(?:(?<=~)|(?<=\.)\.?|(?<=\$)\{?[A-Z_]++\}?)/[\w.@+-]++(?:/[\w.@+-]++)*+"
+            r"[~.$](?<![\w~/.-][~.$])(?:(?:(?<=~)|(?<=\.)\.?|(?<=\$)\{?[A-Z_]++\}?)/[\w.@+-]++(?>(?:/[\w.@+-]++)*)"
             r"|(?<=\.)(?:env|gitignore|gitattributes|bashrc|zshrc|npmrc|dockerignore|editorconfig)\b)",
             # \\server\share
             r"\\\\(?<![\\\w]\\\\)\w[\w.-]*+\\\w",
@@ -40,7 +40,7 @@ FILE_PATH = Family(
             r"\b(?=\w)(?<![/.:@-])(?=[\w-]++(?:[/:@\\]|\.[\w-])|[A-Z]\w*+(?<=file))(?:"
             r"[A-Za-z]:(?:\\[\w.$-]|/\w++/)"  # C:\Users
             # src/app/main.py: a relative path whose last part has an ending
-            rf"|\w[\w.@-]*+/(?:[\w.@-]++/)*+(?:[\w-]++\.)+(?:{_CODE}|{_OTHER})\b(?![/(])"
+            rf"|\w[\w.@-]*+/(?>(?:[\w.@-]++/)*)(?:[\w-]++\.)+(?:{_CODE}|{_OTHER})\b(?![/(])"
             # src/holdfast, scripts/ci/…, migrations/ (but "the app/website" is English)
             rf"|(?:src|node_modules|pkg)/\w|{_ROOTS}/\w[\w.-]*+/|(?:{_ROOTS}|{_MORE_ROOTS})/(?![\w./])"
             # main.py, pyproject.toml

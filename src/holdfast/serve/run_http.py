@@ -171,6 +171,7 @@ def _tokens(spot: Spot) -> tuple[str, dict[str, str]]:
 
 def _create_app() -> Callable[..., ASGIApp]:
     try:
+        import jinja2  # noqa: F401  # the inspector's, which loads it when its first page is made
         import uvicorn  # noqa: F401
 
         from holdfast.serve.http.app import create_app

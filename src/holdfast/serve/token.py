@@ -50,7 +50,10 @@ def _known(path: Path) -> str:
     with open(handle, encoding="utf-8", errors="replace") as file:
         token = file.read().strip()
     if len(token) < _BYTES:
-        raise InputError(f"the token in {path} is too short to be one; delete the file to make a new one")
+        raise InputError(
+            f"the token in {path} is too short: it takes {_BYTES} characters or more. Without the file one is made, on "
+            "loopback"
+        )
     return token
 
 

@@ -16,7 +16,7 @@ from holdfast.model import NewTurn
 from holdfast.store.protocol import Store
 from holdfast.upkeep.reports import Copied, CopiedNamespace
 
-__all__ = ["copy_namespaces"]
+__all__ = ["chosen_namespaces", "copy_namespaces"]
 
 Progress = Callable[[int, int], None]
 """Called with (done, total)."""
@@ -32,17 +32,22 @@ def copy_namespaces(
     if source.location == target.location:
         raise InputError(f"{source.location} is both where to copy from and where to; give two stores")
     start = time.perf_counter()
-    there = source.namespaces()
-    for name in names or ():
-        if name not in there:
-            raise NotFound(f"there is no namespace {name!r} in {source.location}; nothing was copied")
-    chosen = there if names is None else list(dict.fromkeys(names))
+    chosen = chosen_namespaces(source, names)
     totals = [_length(source, name) for name in chosen]
     copied: list[CopiedNamespace] = []
     for at, name in enumerate(chosen):
         copied.append(_copy(source, target, name, redacted, _Steps(progress, sum(totals[:at]), sum(totals))))
     seconds = round(time.perf_counter() - start, 3)
     return Copied(source.location, target.location, tuple(copied), seconds)
+
+
+def chosen_namespaces(source: Store, names: Sequence[str] | None) -> list[str]:
+    """Those that are named, each once, or all; one that is not there is an error."""
+    there = source.namespaces()
+    for name in names or ():
+        if name not in there:
+            raise NotFound(f"there is no namespace {name!r} in {source.location}; nothing was copied")
+    return list(there if names is None else dict.fromkeys(names))
 
 
 def _length(store: Store, name: str) -> int:

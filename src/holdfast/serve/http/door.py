@@ -52,7 +52,7 @@ class Door:
         origin = self._origin(scope, host)
         if not is_plain(scope.get("raw_path") or scope["path"].encode()):
             raise Refusal(400, "BadPath", "the path is no plain one", "Send paths as docs/http.md has them.")
-        caller = self._caller(scope, origin)
+        caller = self._caller(scope)
         reading = scope["method"] in _READING
         if caller.shown is not Shown.TOKEN and not reading and origin is None:
             raise Refusal(
@@ -81,7 +81,7 @@ class Door:
             )  # fmt: skip
         return given[0]
 
-    def _caller(self, scope: Scope, origin: str | None) -> Caller:
+    def _caller(self, scope: Scope) -> Caller:
         shown = _headers(scope, b"authorization")
         if shown:  # a wrong token is an error, whatever else is shown
             given = bearer_of(shown[0]) if len(shown) == 1 else None
