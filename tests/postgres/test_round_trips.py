@@ -10,6 +10,8 @@ import psycopg
 import pytest
 
 from holdfast import Memory
+from holdfast.store.open import open_store
+from holdfast.store.postgres.snapshot import PostgresSnapshot
 from holdfast.testing import HashEmbedder
 from memories import EAGER, user
 
@@ -24,6 +26,45 @@ def test_a_search_and_the_newest_turns_send_few_statements(url: str, monkeypatch
         counted = {size: _counts(memory, size, monkeypatch) for size in (20, 200)}
     assert all(0 < searched <= MOST_IN_A_SEARCH for searched, _ in counted.values()), counted
     assert {newest for _, newest in counted.values()} == {IN_RECENT}
+
+
+_MORE_SESSIONS = """INSERT INTO sessions (ns, session, name)
+    SELECT ns, session + 20 * g, name || '-' || g FROM sessions, generate_series(1, 100) AS g"""
+_MORE_TURNS = """INSERT INTO log (ns, seq, id, entry, session, idx, role, origin, at, at_given, recorded_at, text)
+    SELECT ns, seq + 200 * g, id || g, entry, session + 20 * g, idx, role, origin, at + g, at_given, recorded_at, text
+    FROM log, generate_series(1, 100) AS g"""
+
+
+def test_the_newest_turns_of_a_small_namespace_beside_a_large_one_are_all_that_is_read(url: str) -> None:
+    """A planner that knows how few sessions it has would join all of its turns and sort them."""
+    for namespace, sessions, size in (("large", 20, 10), ("small", 10, 40)):
+        with Memory(url, namespace, embedder="none", settings=EAGER) as memory:
+            for session in range(sessions):
+                memory.ingest_many([user(f"boat {number}") for number in range(size)], session=f"s{session}")
+    with psycopg.connect(url, autocommit=True) as server:
+        server.execute("SET search_path TO holdfast")
+        server.execute("SET holdfast.listing = 'on'")
+        ((large,),) = server.execute("SELECT ns::text FROM namespaces WHERE name = 'large'").fetchall()
+        server.execute("SELECT set_config('holdfast.ns', %s, false)", (large,))
+        server.execute(_MORE_SESSIONS)
+        server.execute(_MORE_TURNS)
+        server.execute("ANALYZE log, sessions, signals")
+    store = open_store(url, EAGER.store)
+    try:
+        with store.snapshot("small") as view:
+            assert isinstance(view, PostgresSnapshot)
+            before = _read_from_log(view)
+            assert len(list(view.recent_turns(20, None, None, None))) == 20
+            assert _read_from_log(view) - before <= 20
+    finally:
+        store.close()
+
+
+def _read_from_log(view: PostgresSnapshot) -> int:
+    """Rows of the log that this transaction has read."""
+    counted = "SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_xact_user_tables WHERE relname = 'log'"
+    ((count,),) = view._rows(counted)
+    return int(count)
 
 
 def _counts(memory: Memory, size: int, monkeypatch: pytest.MonkeyPatch) -> tuple[int, int]:

@@ -33,7 +33,8 @@ _SETTINGS = sql.SQL(
     "SET search_path TO {schema}; SET statement_timeout = {statement_ms}; SET lock_timeout = {lock_ms}; SET jit = off;"
     " SET synchronous_commit = {synced}; SET client_encoding = 'UTF8'; SET timezone = 'UTC'; SET row_security = on;"
     " SET default_transaction_isolation = 'read committed'; SET array_nulls = on;"
-    " SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off"
+    " SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off;"
+    " SET enable_material = off"
 )
 # A claim is an idle session, and an export may wait for whoever reads it: neither is a client that was forgotten.
 _LIMITS_SINCE = {

@@ -20,14 +20,16 @@ __all__ = ["FROM_LOG", "LINE_COLUMNS", "TURN_COLUMNS", "TurnReads"]
 
 TURN_COLUMNS = """log.seq, log.id, sessions.name, log.idx, log.role, log.origin, log.text, log.at,
     log.recorded_at, log.stability, log.key, log.metadata, signals.data"""
-FROM_LOG = """FROM log JOIN sessions ON sessions.ns = log.ns AND sessions.session = log.session
+_BESIDE = """JOIN sessions ON sessions.ns = log.ns AND sessions.session = log.session
     LEFT JOIN signals ON signals.ns = log.ns AND signals.seq = log.seq"""
+FROM_LOG = f"FROM log {_BESIDE}"
 LINE_COLUMNS = """log.seq, log.entry, log.id, sessions.name, log.idx, log.role, log.origin, log.at,
     log.at_given, log.recorded_at, log.stability, log.key, log.text, log.metadata"""
 _TURNS = f"SELECT {TURN_COLUMNS} {FROM_LOG} WHERE log.ns = %(ns)s AND log.entry = 'turn'"
 # By its number, which the server looks up first: then the index of the session gives the turns in order.
 _IN_SESSION = """log.session = (SELECT named.session FROM sessions AS named
     WHERE named.ns = %(ns)s AND named.name = %(session)s)"""
+_NEWEST_FIRST = "ORDER BY log.at DESC, log.seq DESC"
 _LINES = f"""SELECT {LINE_COLUMNS} FROM log
     LEFT JOIN sessions ON sessions.ns = log.ns AND sessions.session = log.session
     WHERE log.ns = %(ns)s AND log.seq > %(after)s ORDER BY log.seq LIMIT %(limit)s"""
@@ -110,15 +112,19 @@ class TurnReads(IndexReads):
     def recent_turns(
         self, limit: int, since: datetime | None, until: datetime | None, session: str | None
     ) -> Iterator[Turn]:
-        """Newest first by the time they were said; of those said at once, the later line of the log first."""
-        sql, values = _TURNS, dict[str, object](limit=limit)
+        """Newest first by the time they were said; of those said at once, the later line of the log first.
+
+        The turns are chosen before anything is joined to them: else the server may join all of a small namespace.
+        """
+        sql, values = "SELECT * FROM log WHERE log.ns = %(ns)s AND log.entry = 'turn'", dict[str, object](limit=limit)
         if session is not None:
             sql, values["session"] = f"{sql} AND {_IN_SESSION}", session
         if since is not None:
             sql, values["since"] = f"{sql} AND log.at >= %(since)s", to_micros(since)
         if until is not None:
             sql, values["until"] = f"{sql} AND log.at < %(until)s", to_micros(until)
-        yield from self._turns(f"{sql} ORDER BY log.at DESC, log.seq DESC LIMIT %(limit)s", **values)
+        chosen = f"({sql} {_NEWEST_FIRST} LIMIT %(limit)s) AS log"
+        yield from self._turns(f"SELECT {TURN_COLUMNS} FROM {chosen} {_BESIDE} {_NEWEST_FIRST}", **values)
 
     def _turns(self, sql: str, **values: object) -> list[Turn]:
         return [read_turn(self._namespace, row) for row in self._rows(sql, **values)]
