@@ -22,7 +22,10 @@ class Cut(StrEnum):
 
 
 class Wire:
-    """Passes everything on, until something that holds `cut_at` is sent: then it is cut, once, before or after."""
+    """Passes everything on, until something that holds `cut_at` is sent: then it is cut, once, before or after.
+
+    With `again` it is cut whenever that is sent: whoever of several threads comes first, each meets it.
+    """
 
     def __init__(self, url: str) -> None:
         parts = urlsplit(url)
@@ -31,6 +34,7 @@ class Wire:
         self.url = urlunsplit(parts._replace(query=f"host={self._folder.name}"))
         self.cut_at: bytes | None = None
         self.cut: Cut = Cut.BEFORE
+        self.again = False
         self.cuts = 0
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(str(Path(self._folder.name) / ".s.PGSQL.5432"))
@@ -70,7 +74,7 @@ class _Line:
         while data := _receive(self._client):
             wire = self._wire
             if wire.cut_at is not None and wire.cut_at in data:
-                wire.cut_at, wire.cuts = None, wire.cuts + 1
+                wire.cut_at, wire.cuts = wire.cut_at if wire.again else None, wire.cuts + 1
                 self._mute = wire.cut is not Cut.BEFORE
                 if not self._mute:
                     break

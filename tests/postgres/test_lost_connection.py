@@ -128,9 +128,11 @@ def test_an_erase_that_loses_the_server_when_it_is_done_says_that_it_is_erased(
         memory.flush()
         postgres.server.run(_END_ALL, urlsplit(url).path.lstrip("/"))  # so that statements are sent whole again
         wire.cut_at = b"UNION ALL SELECT"  # how far the views have come: what is left is derived anew
+        wire.again = True  # the worker asks it too
         erased = memory.erase(turn=turn.id)
-        assert (wire.cuts, erased.turns) == (1, 1)
+        assert (wire.cuts > 0, erased.turns) == (True, 1)
         assert erased.degraded is not None and "does not answer" in erased.degraded
+        wire.cut_at = None
         memory.flush()
         assert memory.search("zanzibar") == []
 

@@ -62,7 +62,7 @@ def test_the_newest_turns_of_a_small_namespace_beside_a_large_one_are_all_that_i
 
 def _read_from_log(view: PostgresSnapshot) -> int:
     """Rows of the log that this transaction has read."""
-    counted = "SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_xact_user_tables WHERE relname = 'log'"
+    counted = "SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_xact_user_tables WHERE relid = 'log'::regclass"
     ((count,),) = view._rows(counted)
     return int(count)
 

@@ -124,7 +124,8 @@ class TurnReads(IndexReads):
         if until is not None:
             sql, values["until"] = f"{sql} AND log.at < %(until)s", to_micros(until)
         chosen = f"({sql} {_NEWEST_FIRST} LIMIT %(limit)s) AS log"
-        yield from self._turns(f"SELECT {TURN_COLUMNS} FROM {chosen} {_BESIDE} {_NEWEST_FIRST}", **values)
+        beside = f"{_BESIDE} WHERE log.ns = %(ns)s"  # said again, so that whoever routes it sees it for each table
+        yield from self._turns(f"SELECT {TURN_COLUMNS} FROM {chosen} {beside} {_NEWEST_FIRST}", **values)
 
     def _turns(self, sql: str, **values: object) -> list[Turn]:
         return [read_turn(self._namespace, row) for row in self._rows(sql, **values)]
