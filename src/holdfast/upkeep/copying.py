@@ -26,13 +26,12 @@ _EVERY = 1000  # lines between two calls of progress
 
 
 def copy_namespaces(
-    source: Store, target: Store, names: Sequence[str] | None, redacted: Redact, progress: Progress | None = None
+    source: Store, target: Store, chosen: Sequence[str], redacted: Redact, progress: Progress | None = None
 ) -> Copied:
-    """Copy these namespaces, or all of them: their logs. Views are derived where they arrive."""
+    """Copy the logs of these namespaces. Views are derived where they arrive."""
     if source.location == target.location:
         raise InputError(f"{source.location} is both where to copy from and where to; give two stores")
     start = time.perf_counter()
-    chosen = chosen_namespaces(source, names)
     totals = [_length(source, name) for name in chosen]
     copied: list[CopiedNamespace] = []
     for at, name in enumerate(chosen):

@@ -12,7 +12,6 @@ from holdfast.moments import from_micros, to_micros
 from holdfast.store.codes import kind_number
 from holdfast.store.nouns import SessionSpan
 from holdfast.store.postgres.record_reads import FROM_RECORDS, IS_LIVE, WITH_SOURCES, RecordReads
-from holdfast.store.postgres.turn_reads import FROM_LOG, TURN_COLUMNS
 
 __all__ = ["PageReads"]
 
@@ -41,18 +40,14 @@ class PageReads(RecordReads):
         ]
 
     def turns_page(self, limit: int, before: str | None = None, until: datetime | None = None) -> list[Turn]:
-        where = "log.ns = %(ns)s AND log.entry = 'turn'"
-        values: dict[str, object] = {"limit": limit}
+        where, values = "", dict[str, object](limit=limit)
         if until is not None:
             where, values["until"] = f"{where} AND log.at < %(until)s", to_micros(until)
         if before is not None:
             values["before"] = before
             where = f"""{where} AND (log.at, log.seq) < (SELECT behind.at, behind.seq FROM log AS behind
                 WHERE behind.ns = %(ns)s AND behind.id = %(before)s AND behind.entry = 'turn')"""
-        return self._turns(
-            f"SELECT {TURN_COLUMNS} {FROM_LOG} WHERE {where} ORDER BY log.at DESC, log.seq DESC LIMIT %(limit)s",
-            **values,
-        )
+        return self._newest(where, **values)
 
     def records_page(
         self,

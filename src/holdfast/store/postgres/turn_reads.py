@@ -112,20 +112,24 @@ class TurnReads(IndexReads):
     def recent_turns(
         self, limit: int, since: datetime | None, until: datetime | None, session: str | None
     ) -> Iterator[Turn]:
+        where, values = "", dict[str, object](limit=limit)
+        if session is not None:
+            where, values["session"] = f"{where} AND {_IN_SESSION}", session
+        if since is not None:
+            where, values["since"] = f"{where} AND log.at >= %(since)s", to_micros(since)
+        if until is not None:
+            where, values["until"] = f"{where} AND log.at < %(until)s", to_micros(until)
+        yield from self._newest(where, **values)
+
+    def _newest(self, where: str, **values: object) -> list[Turn]:
         """Newest first by the time they were said; of those said at once, the later line of the log first.
 
-        The turns are chosen before anything is joined to them: else the server may join all of a small namespace.
+        They are chosen before anything is joined to them: else the server may join all of a small namespace.
         """
-        sql, values = "SELECT * FROM log WHERE log.ns = %(ns)s AND log.entry = 'turn'", dict[str, object](limit=limit)
-        if session is not None:
-            sql, values["session"] = f"{sql} AND {_IN_SESSION}", session
-        if since is not None:
-            sql, values["since"] = f"{sql} AND log.at >= %(since)s", to_micros(since)
-        if until is not None:
-            sql, values["until"] = f"{sql} AND log.at < %(until)s", to_micros(until)
-        chosen = f"({sql} {_NEWEST_FIRST} LIMIT %(limit)s) AS log"
+        chosen = f"""(SELECT * FROM log WHERE log.ns = %(ns)s AND log.entry = 'turn'{where}
+            {_NEWEST_FIRST} LIMIT %(limit)s) AS log"""
         beside = f"{_BESIDE} WHERE log.ns = %(ns)s"  # said again, so that whoever routes it sees it for each table
-        yield from self._turns(f"SELECT {TURN_COLUMNS} FROM {chosen} {beside} {_NEWEST_FIRST}", **values)
+        return self._turns(f"SELECT {TURN_COLUMNS} FROM {chosen} {beside} {_NEWEST_FIRST}", **values)
 
     def _turns(self, sql: str, **values: object) -> list[Turn]:
         return [read_turn(self._namespace, row) for row in self._rows(sql, **values)]
