@@ -6,10 +6,10 @@ READY := $(VENV)/.ready
 
 .PHONY: demo test test-postgres check lint types layers torture surfaces browser bench conformance contract clean
 
-$(READY): pyproject.toml
+$(READY): pyproject.toml bench/pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --editable '.[dev]' --editable ./bench
 	touch $(READY)
 
 demo: $(READY)  ## remember a sample month of conversations and answer from it
@@ -20,8 +20,8 @@ test: $(READY)  ## every fast test, on two cores
 
 test-postgres: $(READY)  ## every test that speaks of behaviour, on PostgreSQL, two servers at once: minutes
 	HOLDFAST_TEST_ENGINE=postgres $(BIN)/python -m pytest -n 2 --dist worksteal tests/test_memory_machine.py tests/postgres \
-		tests/admit tests/compact tests/context tests/derive tests/gate tests/log tests/recall tests/store/test_threads.py tests/test_aio.py \
-		tests/test_memory.py tests/upkeep
+		tests/admit tests/compact tests/context tests/gate tests/index tests/insight tests/log tests/rules tests/search \
+		tests/store/test_threads.py tests/test_aio.py tests/test_memory.py tests/upkeep tests/worker
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -36,10 +36,10 @@ layers: $(READY)  ## dependencies point down only
 check: lint types layers test  ## what CI runs
 
 torture: $(READY)  ## 200 kills, 8 processes, 200 erases, 60 lives cut anywhere: minutes, not seconds
-	$(BIN)/python -m pytest -m long tests/torture tests/upkeep tests/derive
+	$(BIN)/python -m pytest -m long tests/torture tests/upkeep tests/worker
 
 surfaces: $(READY)  ## every path of the OpenAPI document 300 times, and a small load: minutes, not seconds
-	$(BIN)/python -m pytest -m long tests/serve/http tests/evaluate/test_serve_bench.py
+	$(BIN)/python -m pytest -m long tests/serve/http tests/bench/test_serve_bench.py
 
 bench: $(READY)  ## the figures of docs/performance.md
 	$(BIN)/holdfast bench speed --records 100000 --json speed.json
@@ -52,7 +52,7 @@ conformance: $(READY)  ## the MCP server before the inspector and the conformanc
 	$(BIN)/python tests/conformance/run_conformance.py
 
 contract: $(READY)  ## write contract/ anew from the typed definitions
-	$(BIN)/python -m holdfast.contract contract
+	$(BIN)/python -m holdfast_bench.contract contract
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis build dist

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import closing, nullcontext
 from pathlib import Path
@@ -12,19 +11,17 @@ import pytest
 from hypothesis import HealthCheck
 from hypothesis import settings as laws
 
-from holdfast import Memory, Settings
+from holdfast.memory import Memory
 from holdfast.models.embedder import Embedder
 from holdfast.models.static import StaticEmbedder
-from holdfast.moments import Clock, utc_now
+from holdfast.settings import Settings
 from holdfast.testing import HashEmbedder
-
-sys.path.insert(0, str(Path(__file__).parent / "data"))  # hostile_texts, scripts: the project's own sample data
-
-from engines import chosen, default_engine, engines_of
-from memories import QUICK, OpenMemory
+from holdfast.text.time import Clock, utc_now
+from tests.support.engines import chosen, default_engine, engines_of
+from tests.support.memories import QUICK, OpenMemory
 
 if TYPE_CHECKING:
-    from postgres_engine import Engine
+    from tests.support.postgres_engine import Engine
 
 # Others use the machine too: a law is not broken because its examples took long to make or to try.
 laws.register_profile("at any pace", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -39,7 +36,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Engine]:
     """A real server, started when the first test needs it."""
-    from postgres_engine import Engine
+    from tests.support.postgres_engine import Engine
 
     with closing(Engine()) as engine, engine.watched() if chosen() == "postgres" else nullcontext():
         yield engine

@@ -9,11 +9,12 @@ from pathlib import Path
 import anyio
 import pytest
 
-from holdfast import AsyncMemory, Memory
+from holdfast.aio import AsyncMemory
 from holdfast.errors import Closed, InputError
+from holdfast.memory import Memory
 from holdfast.testing import HashEmbedder
-from holdfast.wire import plain
-from memories import QUICK, WaitingEmbedder, assistant, user
+from holdfast.text.jsonio import plain
+from tests.support.memories import QUICK, WaitingEmbedder, assistant, user
 
 pytestmark = pytest.mark.anyio
 

@@ -11,8 +11,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from holdfast.cli import main
-from holdfast.contract import SHAPES, schema, write
-from holdfast.examples import examples
+from holdfast_bench.contract import SHAPES, examples, schema, write
 
 FOLDER = Path(__file__).parents[1] / "contract"
 pytestmark = pytest.mark.requirement("API-1")
@@ -47,7 +46,7 @@ def test_a_schema_refuses_what_is_not_pinned() -> None:
 
 
 def test_the_generator_is_a_command(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "holdfast.contract", str(tmp_path)]
+    command = [sys.executable, "-m", "holdfast_bench.contract", str(tmp_path)]
     subprocess.run(command, check=True, capture_output=True, timeout=60)
     names = {path.name for path in tmp_path.iterdir()}
     assert names == {path.name for path in FOLDER.iterdir()} == {path.name for path in write(tmp_path / "again")}

@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import Memory, __version__
 from holdfast.errors import Closed
+from holdfast.memory import Memory
 from holdfast.testing import FixedClock, HashEmbedder
-from memories import EAGER, QUICK, OpenMemory, found, texts, user
+from holdfast.version import __version__
+from tests.support.memories import EAGER, QUICK, OpenMemory, found, texts, user
 
 
 @pytest.mark.requirement("INV-6")
@@ -88,7 +89,7 @@ import weakref
 from holdfast import Memory
 with Memory(sys.argv[1], "ana") as memory:
     assert [hit.text for hit in memory.search("harbour")] == ["the harbour is quiet"]
-print(*(name for name in ("holdfast.derive.admission", "holdfast.admit.extract") if name in sys.modules))
+print(*(name for name in ("holdfast.admit.pipeline", "holdfast.admit.extract") if name in sys.modules))
 """
     command = [sys.executable, "-c", asking, str(tmp_path / "memory.db")]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip() == ""

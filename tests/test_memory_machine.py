@@ -14,10 +14,11 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, MultipleResults, RuleBasedStateMachine, initialize, invariant, multiple, rule
 
-from holdfast import Memory, Turn
+from holdfast.memory import Memory
+from holdfast.model import Turn
 from holdfast.settings import IndexSettings
 from holdfast.testing import FixedClock, HashEmbedder
-from memories import QUICK
+from tests.support.memories import QUICK
 
 SESSIONS = st.sampled_from(["a", "b", "default"])
 ROLES = st.sampled_from(["user", "assistant", "tool", "system"])

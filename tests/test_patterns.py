@@ -19,22 +19,67 @@ import pytest
 import holdfast.admit
 import holdfast.compact
 import holdfast.gate
+import holdfast.rules
+import holdfast.text
 from holdfast.admit.attributes import LatePattern
-from holdfast.admit.sentences import MAX_SENTENCE, sentences
-from pace import slowness
+from holdfast.text.sentences import MAX_SENTENCE, sentences
+from tests.support.pace import slowness
 
 SIZE = 100_000
 MOST_S = 0.05
 SOURCE = Path(holdfast.admit.__file__).parent.parent
 WHOLE = (
-    "holdfast.gate.",
+    "holdfast.gate.calibrate",
+    "holdfast.gate.patterns",
+    "holdfast.gate.salience",
+    "holdfast.gate.score",
     "holdfast.admit.secrets",
-    "holdfast.admit.sentences._END",
-    "holdfast.admit.pasted._MARK",
-    "holdfast.admit.echo",
+    "holdfast.text.sentences._END",
+    "holdfast.gate.own_words._MARK",
+    "holdfast.admit.echo._",
 )
 """Patterns that are given whole texts; the others are given a sentence or a line, of at most 600 characters."""
-BEGINNINGS = ("holdfast.admit.pasted._RUNS", "holdfast.admit.pasted_cues.")
+BEGINNINGS = tuple(
+    f"holdfast.gate.own_words.{name}"
+    for name in [
+        "_RUNS",
+        "_I",
+        "FRAME",
+        "FRAME_ENDS",
+        "REMEMBERED",
+        "FENCE",
+        "QUOTED",
+        "DELIMITER",
+        "BEGIN",
+        "END",
+        "FORWARDED",
+        "HEADER",
+        "SALUTATION",
+        "SIGN_OFF",
+        "TRACEBACK",
+        "LOG",
+        "DIFF",
+        "PATCH",
+        "CODE",
+        "HTML",
+        "MARKUP",
+        "TAG",
+        "FURNITURE",
+        "_THING",
+        "_PASTES",
+        "_SHOWS",
+        "_SAYS",
+        "OWN",
+        "_PASTED",
+        "_PASTED_CUES_TOLD",
+        "_SHOWN",
+        "_POINTED",
+        "_NAMED",
+        "_SHOWN_WITHIN",
+        "_POINTED_WITHIN",
+        "AGAIN",
+    ]
+)
 """Looked for at the beginning of a line only, through a variable."""
 SEARCHED = ("OWN", "_PASTED", "_TOLD", "_SHOWN", "_POINTED", "_NAMED")
 SHARE = 0.05
@@ -62,7 +107,7 @@ def _patterns() -> dict[str, re.Pattern[str]]:
             for field in fields(value):
                 walk(getattr(value, field.name), f"{name}.{field.name}", depth + 1)
 
-    for package in (holdfast.admit, holdfast.compact, holdfast.gate):
+    for package in (holdfast.admit, holdfast.compact, holdfast.gate, holdfast.rules, holdfast.text):
         for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
             loaded = importlib.import_module(module.name)
             own = {name: one for name, one in vars(loaded).items() if not name.startswith("__")}

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import Settings, load_settings
 from holdfast.errors import InputError
-from holdfast.settings import JanitorSettings
+from holdfast.settings import JanitorSettings, Settings, load_settings
 
 
 @pytest.mark.requirement("LOG-2")

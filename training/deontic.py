@@ -1,13 +1,13 @@
-"""Learn the weights of compact/deontic.json: whether a sentence reads like a rule, and from which score on it is one.
+"""Learn the weights of rules/deontic.json: whether a sentence reads like a rule, and from which score on it is one.
 
 All sentences are our own: `training/deontic/*.jsonl` and `training/deontic.jsonl` (written to be learned from), the
-parts `development` and `rounds` of `tests/compact/data/deontic.jsonl` (never `held` and `verdict`, which judge), and
+parts `development` and `rounds` of `tests/rules/data/deontic.jsonl` (never `held` and `verdict`, which judge), and
 what people say in `training/labels` outside turns labelled as rules. A logistic regression with a quadratic penalty;
 every choice was made by leaving out whole files or blocks of lines. The bar is the score that a share of the left-out
 sentences of everyday dialogue passes.
 
     pip install scipy
-    OMP_NUM_THREADS=1 python training/deontic.py --out src/holdfast/compact/deontic.json
+    OMP_NUM_THREADS=1 python training/deontic.py --out src/holdfast/rules/deontic.json
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.optimize import minimize
 
-from holdfast.admit.sentences import sentences
-from holdfast.compact.deontic_learned import FAMILIES, OWN, SCALE, about, features, reading, worth_of
-from holdfast.compact.deontic_text import masked, sentences_of
-from holdfast.compact.deontic_verdict import reading_of
+from holdfast.text.sentences import sentences
+from holdfast.rules.detect import FAMILIES, OWN, SCALE, about, features, reading, worth_of
+from holdfast.rules.text import masked, sentences_of
+from holdfast.rules.detect import reading_of
 from holdfast.models.static import shipped_embedder
 
 VERSION = "2"
@@ -104,7 +104,7 @@ def lessons() -> str:
 
 
 def _labelled() -> Iterator[Sentence]:
-    for path in (ROOT / "deontic.jsonl", ROOT.parent / "tests/compact/data/deontic.jsonl"):
+    for path in (ROOT / "deontic.jsonl", ROOT.parent / "tests/rules/data/deontic.jsonl"):
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines()):
             row = json.loads(line)
             if row["part"] in ("lessons", *FITTED):

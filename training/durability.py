@@ -1,4 +1,4 @@
-"""Learn the weights of admit/durability.json from the labels in training/labels.
+"""Learn the weights of gate/durability.json from the labels in training/labels.
 
 A turn is labelled as a whole, but its sentences are what is kept or not. So the score of a turn is the log of the sum
 of its sentences' exponentials (one good sentence is enough, two are better), and the weights of a sentence's features
@@ -6,7 +6,7 @@ are fitted to the turns' labels through it, with a quadratic penalty. Judged on 
 files: each was written in another manner, so a file left out says more about strangers' talk than a dialogue does.
 
     pip install scipy
-    python training/durability.py --labels training/labels --out src/holdfast/admit/durability.json
+    python training/durability.py --labels training/labels --out src/holdfast/gate/durability.json
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from holdfast.admit.durability import features
-from holdfast.admit.glance import FEATURES
-from holdfast.admit.glance_shape import SHAPES
+from holdfast.gate.durability import features
+from holdfast.gate.durability import FEATURES
+from holdfast.gate.durability import SHAPES
 from holdfast.models.static import StaticEmbedder
 
 VERSION = "3"

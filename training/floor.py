@@ -1,4 +1,4 @@
-"""Fit the floor of search (recall/floor.py, RecallSettings.floor_*) to the questions in training/floor/talks.json.
+"""Fit the floor of search (search/floor.py, RecallSettings.floor_*) to the questions in training/floor/talks.json.
 
 Eight talks of our own, each with questions that it answers, questions that come near (about what was said, but nobody
 said that) and questions far off. Each is asked in stores of several sizes: half a talk, a talk, two, all of them, and all
@@ -23,10 +23,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-import holdfast.recall.search as searching
+import holdfast.search.search as searching
 from holdfast.memory import Memory
 from holdfast.models.static import THRESHOLDS, shipped_embedder
-from holdfast.recall.floor import evidence, floor_among
+from holdfast.search.floor import evidence, floor_among
 from holdfast.settings import RecallSettings, Settings
 from holdfast.testing import FixedClock
 

@@ -18,14 +18,14 @@ from pathlib import Path
 
 import numpy as np
 
-import holdfast.recall.legs as legs
-import holdfast.recall.rank as rank
-from holdfast.context.pack import Packing
-from holdfast.evaluate.asking import Remembering, Ways, message_of, settings_of
-from holdfast.evaluate.benchmarks.pack import _read
-from holdfast.evaluate.retrieval import score
+import holdfast.search.retrieve as legs
+import holdfast.search.rank as rank
+from holdfast.context.budget import Packing
+from holdfast_bench.ask import Remembering, Ways, message_of, settings_of
+from holdfast_bench.pack import _read
+from holdfast_bench.ask import score
 from holdfast.memory import Memory
-from holdfast.models.open import open_embedder
+from holdfast.models.breaker import open_embedder
 from holdfast.model import Role
 from holdfast.testing import FixedClock
 

@@ -26,9 +26,9 @@ import numpy as np
 import splintr
 
 from holdfast.context.escape import encode
-from holdfast.context.frame import Frame, Tier
+from holdfast.context.render import Frame, Tier
 from holdfast.context.render import Item, render
-from holdfast.models.estimate import BLOCKS, PIECES, Estimate, block_of, common_words, place_of
+from holdfast.models.tokens import BLOCKS, PIECES, Estimate, block_of, common_words, place_of
 
 _TOKENIZER = splintr.Tokenizer.from_pretrained("o200k_base")
 MORE = ", more"

@@ -10,21 +10,18 @@ from typing import TYPE_CHECKING, BinaryIO, Literal, ParamSpec, Self, TypeVar, o
 
 from anyio import to_thread
 
-from holdfast.gate.labels import Label
-from holdfast.insight import Active, Calibration, Compaction, History, Pair, StandingSection, Stats, Themes, Tuning
+from holdfast.gate.calibrate import Label
 from holdfast.memory import DEFAULT_SESSION, Memory, Progress
 from holdfast.model import Decision, Exchange, Hits, Metadata, Record, Session, Status, Turn, Why
 from holdfast.models.embedder import Embedder
-from holdfast.moments import Clock, Moment, utc_now
+from holdfast.results import Active, Calibration, Compaction, History, Pair, StandingSection, Stats, Themes, Tuning
 from holdfast.settings import Settings
+from holdfast.text.time import Clock, Moment, utc_now
 
 if TYPE_CHECKING:
-    from holdfast.context.result import Context
-    from holdfast.gate.scalar import Signals
-    from holdfast.upkeep.memo import Diagnosis
-    from holdfast.upkeep.reports import BackedUp, Copied, Erased, Exported, Imported, Restored, Tidied
-
-__all__ = ["AsyncMemory"]
+    from holdfast.gate.score import Signals
+    from holdfast.results import BackedUp, Context, Copied, Erased, Exported, Imported, Restored, Tidied
+    from holdfast.upkeep.findings import Diagnosis
 
 Given = ParamSpec("Given")
 Answer = TypeVar("Answer")

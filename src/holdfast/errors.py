@@ -25,30 +25,6 @@ HoldfastError
 
 from __future__ import annotations
 
-__all__ = [
-    "BadMessage",
-    "BadText",
-    "BadTime",
-    "Closed",
-    "FlushTimeout",
-    "HoldfastError",
-    "InputError",
-    "MissingExtra",
-    "ModelError",
-    "ModelMisbehaved",
-    "ModelUnavailable",
-    "NamespaceRequired",
-    "NotFound",
-    "Refused",
-    "StoreBusy",
-    "StoreDamaged",
-    "StoreError",
-    "StoreForeign",
-    "StoreIsDirectory",
-    "StoreNewer",
-    "StoreReadOnly",
-]
-
 
 class HoldfastError(Exception):
     """The root: `except HoldfastError` catches everything Holdfast raises on purpose."""

@@ -4,17 +4,31 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack, closing
-from functools import cached_property
-from typing import TYPE_CHECKING, Literal, overload
+import time
+import weakref
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing
+from dataclasses import replace
+from functools import cached_property, partial
+from types import TracebackType
+from typing import TYPE_CHECKING, BinaryIO, Literal, Self, overload
 
-from holdfast.derive.courtesy import FOREGROUND
-from holdfast.errors import BadText, InputError
+from holdfast.errors import BadText, FlushTimeout, InputError, ModelError, NotFound, StoreError
+from holdfast.index.blocks import BlockCache
+from holdfast.index.candidates import words_stage
+from holdfast.index.vectors import vectors_stage
+from holdfast.insight.recent import read_thread, recent_exchanges, recent_turns
 from holdfast.log.align import align
-from holdfast.log.ids import keyed_id, new_id
-from holdfast.log.messages import check_text, read_message, read_metadata, read_turn
-from holdfast.log.names import check_name
+from holdfast.log.messages import (
+    check_name,
+    check_text,
+    keyed_id,
+    new_id,
+    read_message,
+    read_metadata,
+    read_turn,
+    resolve_namespace,
+)
 from holdfast.log.tombstones import Marker, erased_turn, places_with_erased
 from holdfast.model import (
     Action,
@@ -32,23 +46,412 @@ from holdfast.model import (
     Turn,
     Why,
 )
-from holdfast.moments import Moment, read_moment
-from holdfast.opened import Progress
-from holdfast.recall.pool import words_stage
-from holdfast.recall.recent import read_thread, recent_exchanges, recent_turns
-from holdfast.recall.vectors import vectors_stage
-from holdfast.store.nouns import Space
-from holdfast.store.protocol import Snapshot
-from holdfast.tended import Tended
+from holdfast.models.breaker import GuardedEmbedder, open_embedder
+from holdfast.models.embedder import Embedder
+from holdfast.settings import Settings, load_settings
+from holdfast.store.open import default_location, open_store
+from holdfast.store.protocol import Snapshot, Store
+from holdfast.store.types import Space
+from holdfast.text.time import Clock, Moment, read_moment, utc_now
 from holdfast.version import __version__
+from holdfast.worker.compactor import Compacting
+from holdfast.worker.counters import Retrievals
+from holdfast.worker.worker import FOREGROUND, LaterAdmission, Worker
 
 if TYPE_CHECKING:
+    from holdfast.admit.pipeline import Admission
+    from holdfast.compact.run import Compactor
     from holdfast.context.assemble import Assembler
-    from holdfast.context.result import Context
-    from holdfast.gate.scalar import Signals
-    from holdfast.insight import Active, Compaction, History, StandingSection, Stats, Themes
+    from holdfast.gate.calibrate import Label
+    from holdfast.gate.score import Signals
+    from holdfast.results import (
+        Active,
+        BackedUp,
+        Calibration,
+        Compaction,
+        Context,
+        Copied,
+        Erased,
+        Exported,
+        History,
+        Imported,
+        Pair,
+        Restored,
+        StandingSection,
+        Stats,
+        Themes,
+        Tidied,
+        Tuning,
+    )
+    from holdfast.upkeep.findings import Diagnosis
 
-__all__ = ["DEFAULT_SESSION", "Memory", "Progress"]
+# --- An open memory: what every verb stands on, and how it is let go of again.
+
+
+Progress = Callable[[int, int], None]
+"""Called with (done, total) while long work goes on."""
+
+
+class Opened:
+    """The store, the embedder and the work in the background of one namespace, and the checks that verbs share."""
+
+    def __init__(
+        self,
+        location: str | os.PathLike[str] | None = None,
+        namespace: str | None = None,
+        *,
+        session_key: str | None = None,
+        agent: str | None = None,
+        embedder: Embedder | str | None = None,
+        settings: Settings | None = None,
+        clock: Clock = utc_now,
+    ) -> None:
+        self._settings = settings or load_settings()
+        self.namespace = resolve_namespace(
+            namespace,
+            session_key=session_key,
+            agent=agent,
+            default=self._settings.namespace,
+            settings=self._settings.log,
+        )
+        self._clock = clock
+        self._embedder = guarded(embedder, self._settings)
+        self._store = open_store(default_location() if location is None else location, self._settings.store)
+        self._cache = BlockCache(self._settings.store.cache_mb * 1_000_000)
+        try:
+            admission = self._admission()
+        except BaseException:  # a chat model that was named wrongly, for example
+            self._store.close()
+            raise
+        self._worker = Worker(self._store, self.namespace, self._embedder, self._settings.index, admission)
+        self._compacting = Compacting(
+            partial(_open_compactor, self._store, self.namespace, self._embedder, self._settings, clock),
+            self.namespace,
+            self._settings.compact.automatic,
+            self._worker.wake,
+        )
+        self._retrievals = Retrievals(self._store, self.namespace, self._settings.janitor, clock)
+        # A process that ends without close() must not die with the worker inside SQLite.
+        opened = self._embedder if embedder is None or isinstance(embedder, str) else None  # the caller's stays open
+        self._closing = weakref.finalize(
+            self, _close, self._worker, self._compacting, self._retrievals, self._store, opened
+        )
+        if self._worker.behind():  # what a crash left undone goes on by itself
+            self._worker.wake()
+
+    def _admission(self) -> Admission | LaterAdmission | None:
+        """Records come of embedded turns only: without an embedder there is nothing to compare them with."""
+        if self._embedder is None or not self._settings.admit.enabled:
+            return None
+        opening = partial(
+            _open_admission, self._store, self.namespace, self._embedder, self._settings, self._cache, self._clock
+        )
+        # A chat model that is named wrongly must be heard of at once.
+        return LaterAdmission(opening) if self._settings.chat.model == "none" else opening()
+
+    def flush(self, timeout: float | None = None, progress: Progress | None = None) -> None:
+        """Wait until derived work has caught up with the log, and what was found is counted."""
+        self._retrievals.write()
+        deadline = None if timeout is None else time.monotonic() + timeout
+        self._worker.flush(timeout, progress)
+        self._compacting.flush(deadline)
+        # What a compaction made is a record to embed, like any other.
+        self._worker.flush(None if deadline is None else max(deadline - time.monotonic(), 0.0))
+
+    def close(self) -> None:
+        """Stop the worker and let go of the store. Calling it twice is fine."""
+        self._closing()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Memory({self._store.location!r}, namespace={self.namespace!r})"
+
+    @property
+    def settings(self) -> Settings:
+        """What it was opened with."""
+        return self._settings
+
+    @property
+    def view(self) -> AbstractContextManager[Snapshot]:
+        """The namespace as it stands at one moment, for surfaces that list it whole; to find something, ask a verb."""
+        return self._store.snapshot(self.namespace)
+
+    @property
+    def _fingerprint(self) -> str | None:
+        return None if self._embedder is None else self._embedder.profile.fingerprint
+
+    # --- what verbs are given, checked
+
+    def _redacted(self, turn: NewTurn) -> NewTurn:
+        return redacted(turn, self._settings)
+
+    def _session(self, session: str) -> str:
+        return check_name("session", session, self._settings.log)
+
+    def _known_session(self, session: str) -> str:
+        with self._store.snapshot(self.namespace) as view:
+            if view.session_number(self._session(session)) is None:
+                raise NotFound(f"there is no session {session!r} in this namespace")
+        return session
+
+    def _sample(self, sample: int) -> int:
+        if isinstance(sample, bool) or not isinstance(sample, int) or sample < 0:
+            raise InputError(f"sample must be a whole number from 0, not {sample!r}")
+        return sample
+
+    def _limit(self, limit: int) -> int:
+        most = self._settings.recall.most
+        if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= most:
+            raise InputError(f"limit must be a whole number from 1 to {most}, not {limit!r}")
+        return limit
+
+
+# Not methods: who works in the background keeps them, and must not keep the memory alive that is to stop it.
+
+
+def _open_admission(
+    store: Store, namespace: str, embedder: Embedder, settings: Settings, cache: BlockCache, clock: Clock
+) -> Admission:
+    from holdfast.admit.extract import DeterministicExtractor
+    from holdfast.admit.pipeline import Admission
+    from holdfast.admit.proposals import open_asking
+
+    extractor = DeterministicExtractor(settings.admit)
+    asking = open_asking(store, namespace, settings, clock)
+    return Admission(store, namespace, embedder, extractor, settings, cache, asking)
+
+
+def _open_compactor(
+    store: Store, namespace: str, embedder: Embedder | None, settings: Settings, clock: Clock
+) -> Compactor:
+    from holdfast.compact.run import open_compactor
+
+    return open_compactor(store, namespace, embedder, settings, clock)
+
+
+def _close(
+    worker: Worker, compacting: Compacting, retrievals: Retrievals, store: Store, embedder: GuardedEmbedder | None
+) -> None:
+    worker.close()
+    compacting.close()
+    retrievals.close()
+    store.close()
+    if embedder is not None:
+        embedder.close()
+
+
+def redacted(turn: NewTurn, settings: Settings) -> NewTurn:
+    """With log.redact_secrets not even the log keeps the value of a secret (ADMIT-7)."""
+    if not settings.log.redact_secrets:
+        return turn
+    from holdfast.admit.secrets import mask
+
+    return replace(turn, text=mask(turn.text).text)
+
+
+def guarded(given: Embedder | str | None, settings: Settings) -> GuardedEmbedder | None:
+    if given is None:
+        given = settings.embedder.profile
+    if isinstance(given, GuardedEmbedder):  # memories that share an embedder share its breaker
+        return given
+    return open_embedder(given, settings.embedder.timeout_s) if isinstance(given, str) else GuardedEmbedder(given)
+
+
+# --- The verbs that look after a memory: its thresholds, its health, its copies, and what must go for good.
+
+
+class Tended(Opened):
+    # --- its thresholds, on one's own data
+
+    def calibrate(
+        self, labels: Iterable[Mapping[str, object] | tuple[str | float, bool] | Label] | None = None
+    ) -> Calibration:
+        """P(useful | G) and a threshold, from labels: {"turn": ID, "useful": true}, or "g" for "turn", or pairs.
+
+        It is stored in the log and changes nothing by itself: the threshold is the setting gate.threshold. Without
+        labels: how the scores lie, and what was stored last.
+        """
+        from holdfast.gate.calibrate import as_act, calibrate, read_labels, stored_calibration
+
+        with self._store.snapshot(self.namespace) as view:
+            if labels is None:
+                return stored_calibration(view)
+            now = self._clock()
+            made = calibrate(view, read_labels(labels), self._settings.gate.threshold, now)
+        self._store.act(self.namespace, as_act(made, now))
+        return made
+
+    def tune_similarity(
+        self,
+        thresholds: Sequence[float] | None = None,
+        sample: int = 20,
+        judged: Iterable[Mapping[str, object] | Pair] | None = None,
+    ) -> Tuning:
+        """How often each similarity threshold would fire here, with pairs to judge; judged ones give its error."""
+        if self._embedder is None:
+            raise InputError("tuning the similarity threshold needs an embedder, and this memory has none")
+        from holdfast.admit.tuning import tune  # the rooms of admission take 100 ms to load: only who uses them pays
+
+        with self._store.snapshot(self.namespace) as view:
+            return tune(view, self._embedder.profile, thresholds, self._sample(sample), judged, self._settings)
+
+    # --- looking after it
+
+    def check(self) -> list[str]:
+        """The store's own integrity check: what is wrong with it, or nothing."""
+        return self._store.check()
+
+    def rebuild(self, progress: Progress | None = None) -> None:
+        """Drop every view of this namespace and derive it anew from the log; answers stay the same (INV-3)."""
+        self._store.clear_views(self.namespace)
+        self._worker.flush(None, progress)
+
+    def janitor(self, dry_run: bool = False, cull: bool = False, undo: str | None = None) -> Tidied:
+        """Trust less what nobody ever found (docs/upkeep.md): one notch, once a week; `undo` takes a run back.
+
+        With `cull` what is not the user's own word is hidden instead, as `forget` does; nothing is destroyed.
+        """
+        from holdfast.upkeep import janitor
+
+        self._retrievals.write()
+        if undo is not None:
+            run = check_text("the name of a run", undo, self._settings.log)
+            return janitor.undo(self._store, self.namespace, run, self._clock())
+        return janitor.tidy(self._store, self.namespace, self._settings.janitor, self._clock(), dry_run, cull)
+
+    def doctor(self, fix: bool = False, progress: Progress | None = None, *, alone: bool = False) -> Diagnosis:
+        """How healthy this namespace is: copies, junk, loops, secrets, orphans, drift (docs/upkeep.md).
+
+        With `fix` what can be derived from the log is dropped and derived anew; no turn and no act is touched. With
+        `alone` the store's integrity is left out, which is about other namespaces too.
+        """
+        from holdfast.upkeep.doctor import examine, fixed, heal
+
+        found = examine(*self._patient(), self._clock(), self._catch_up(), alone)
+        if not fix or not any(one.count and one.fixable for one in found.findings):
+            return found
+        heal(self._store, self.namespace, found, self._fingerprint)
+        self._worker.flush(None, progress)
+        after = examine(*self._patient(), self._clock(), self._worker.behind(), alone)
+        return replace(after, fixed=fixed(found, after))
+
+    def _patient(self) -> tuple[Store, str, GuardedEmbedder | None, Settings]:
+        return self._store, self.namespace, self._embedder, self._settings
+
+    def _catch_up(self) -> int:
+        """Wait a while for derived work; how far it is behind then."""
+        try:
+            self.flush(self._settings.doctor.wait_s)
+        except (FlushTimeout, ModelError):  # the doctor says so, with what else there is to say
+            return self._worker.behind()
+        return 0
+
+    @staticmethod
+    def audit(
+        path: str | os.PathLike[str], embedder: Embedder | str | None = None, settings: Settings | None = None
+    ) -> Diagnosis:
+        """The same of another system's memories: mem0, MEMORY.md and CLAUDE.md, MCP's reference memory."""
+        from holdfast.upkeep.doctor import audit_file
+
+        known = settings or load_settings()
+        return audit_file(path, guarded(embedder, known), known, utc_now())
+
+    def export(self, path: str | os.PathLike[str] | BinaryIO, progress: Progress | None = None) -> Exported:
+        """Write this namespace's log to a JSONL file: every turn and act, in order (docs/transfer.md)."""
+        from holdfast.upkeep.transfer import export_log
+
+        return export_log(self._store, self.namespace, path, self._clock(), progress)
+
+    def import_file(self, path: str | os.PathLike[str] | BinaryIO, progress: Progress | None = None) -> Imported:
+        """Take over the log of an export: all of it or nothing, and only what is not here yet."""
+        from holdfast.upkeep.transfer import import_log
+
+        made = import_log(self._store, self.namespace, path, self._settings, self._redacted, progress)
+        self._worker.wake()
+        return made
+
+    def erase(
+        self,
+        session: str | None = None,
+        namespace: bool = False,
+        turn: str | None = None,
+        record: str | None = None,
+        prove: bool = False,
+        progress: Progress | None = None,
+    ) -> Erased:
+        """Destroy a session, a turn, a record or all of this namespace, with everything derived from it.
+
+        By exact name, for good: the log, the views and the bytes in the files. `prove` searches them for what was
+        there. What stays is a tombstone without content, so that it does not come back with the next history.
+        """
+        from holdfast.upkeep.erase import erase, read_scope
+
+        scope, noun = read_scope(session, namespace, turn, record)
+        noun = noun if namespace else check_text(f"the {scope.value}", noun, self._settings.log)
+        self._retrievals.write()
+
+        def settle(bared: Mapping[str, tuple[str, ...]]) -> tuple[int, str | None]:
+            self._cache.clear()
+            try:
+                self._worker.flush(None, progress)
+                remade = sum(self._compacting.compactor.again(name, ids) for name, ids in bared.items())
+                self._worker.flush(None)
+            except (ModelError, StoreError) as error:  # it is erased all the same
+                return 0, str(error)
+            return remade, None
+
+        return erase(self._store, self.namespace, scope, noun, self._clock(), settle, prove)
+
+    def backup(self, path: str | os.PathLike[str], progress: Progress | None = None) -> BackedUp:
+        """Copy the whole store, every namespace in it, while others write; the copy is checked."""
+        from holdfast.upkeep.backup import back_up
+
+        return back_up(self._store, path, progress)
+
+    @staticmethod
+    def copy(
+        source: str | os.PathLike[str],
+        target: str | os.PathLike[str],
+        namespaces: Sequence[str] | None = None,
+        progress: Progress | None = None,
+        settings: Settings | None = None,
+    ) -> Copied:
+        """Copy the logs of these namespaces, or of all, into another store of any engine; again, it adds what is new.
+
+        Views are derived where they arrive, when somebody opens them there.
+        """
+        from holdfast.store.open import open_store
+        from holdfast.upkeep.transfer import chosen_namespaces, copy_namespaces
+
+        known = settings or load_settings()
+        place = os.fspath(source)
+        if "://" not in place and not os.path.exists(place):
+            raise InputError(f"there is no store at {place} to copy from")
+        with closing(open_store(source, known.store)) as here:
+            chosen = chosen_namespaces(here, namespaces)  # before the target is made: a mistyped name leaves nothing
+            with closing(open_store(target, known.store)) as there:
+                return copy_namespaces(here, there, chosen, lambda turn: redacted(turn, known), progress)
+
+    @staticmethod
+    def restore(
+        backup: str | os.PathLike[str],
+        location: str | os.PathLike[str] | None = None,
+        force: bool = False,
+        progress: Progress | None = None,
+    ) -> Restored:
+        """Put a checked copy of a backup where the store is; with `force` what is there is kept aside."""
+        from holdfast.upkeep.backup import restore
+
+        place = default_location() if location is None else location
+        return restore(backup, place, load_settings().store, utc_now(), force, progress)
+
 
 _log = logging.getLogger("holdfast")
 
@@ -190,7 +593,8 @@ class Memory(Tended):
         as_of: Moment | None = None,
     ) -> Hits:
         """What is known about this, best first; `.receipt` says how it was found."""
-        from holdfast.recall.search import GLOBAL, Query, search  # who only writes does not load them
+        from holdfast.search.retrieve import Query
+        from holdfast.search.search import GLOBAL, search  # who only writes does not load them
 
         now = self._clock()
         asked = Query(
@@ -263,7 +667,7 @@ class Memory(Tended):
 
         With a chat model each is told in a sentence and all of them in a digest; `digest` forbids or demands it.
         """
-        from holdfast.recall.themes import Period, find_themes
+        from holdfast.insight.themes import Period, find_themes
 
         now = self._clock()
         period = Period(
@@ -278,8 +682,8 @@ class Memory(Tended):
         return self._digested(found)
 
     def _digested(self, found: Themes) -> Themes:
+        from holdfast.insight.themes import digest
         from holdfast.models.chat import open_chat
-        from holdfast.recall.theme_digest import digest
 
         chat = open_chat(self._settings.chat.model, timeout_s=self._settings.chat.timeout_s)
         if chat is None:
@@ -373,7 +777,7 @@ class Memory(Tended):
 
     def forget(self, noun_id: str, undo: bool = False) -> Decision:
         """Hide a turn or retire a record from recall. The log keeps it, and `undo` brings it back; erase destroys."""
-        from holdfast.recall.why import explain_act, find
+        from holdfast.insight.history import explain_act, find
 
         with self._store.snapshot(self.namespace) as view:
             noun = find(view, check_text("an id", noun_id, self._settings.log))
@@ -395,7 +799,7 @@ class Memory(Tended):
 
     def expand(self, noun_id: str) -> list[Turn]:
         """The turns that a summary, or any other record, was made of, in the order they were said."""
-        from holdfast.recall.why import find
+        from holdfast.insight.history import find
 
         with self._store.snapshot(self.namespace) as view:
             noun = find(view, check_text("an id", noun_id, self._settings.log))
@@ -406,7 +810,7 @@ class Memory(Tended):
 
     def active(self, session: str) -> Active:
         """What stands for a conversation now: digests and guidance in place of old turns, then the turns."""
-        from holdfast.compact.active import read_active
+        from holdfast.compact.run import read_active
         from holdfast.models.tokens import open_counter
 
         known = self._known_session(session)
@@ -417,21 +821,21 @@ class Memory(Tended):
 
     def why(self, noun_id: str) -> Why:
         """Everything that was decided about a turn or record, in order."""
-        from holdfast.recall.why import why
+        from holdfast.insight.history import why
 
         with self._store.snapshot(self.namespace) as view:
             return why(view, check_text("an id", noun_id, self._settings.log), self._fingerprint, self._settings)
 
     def history(self, noun_id: str) -> History:
         """What a record replaced and what replaced it, oldest first; of a turn, the records it made."""
-        from holdfast.recall.history import history
+        from holdfast.insight.history import history
 
         with self._store.snapshot(self.namespace) as view:
             return history(view, check_text("an id", noun_id, self._settings.log))
 
     def gating_scalar(self, text: str) -> Signals:
         """How much a text that is not in the log would deserve durable memory, with every signal behind the score."""
-        from holdfast.derive.gating import gating_scalar
+        from holdfast.admit.pipeline import gating_scalar
 
         checked = check_text("the text", text, self._settings.log)
         with self._store.snapshot(self.namespace) as view:
@@ -439,7 +843,7 @@ class Memory(Tended):
 
     def stats(self, since: Moment | None = None) -> Stats:
         """What the gates did with the user's turns, a day each (by the time they were said) and in total."""
-        from holdfast.recall.stats import read_stats
+        from holdfast.insight.history import read_stats
 
         first = None if since is None else read_moment(since, self._clock())
         with self._store.snapshot(self.namespace) as view:

@@ -6,35 +6,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-
-__all__ = [
-    "SIGNALS",
-    "Action",
-    "Decision",
-    "Entry",
-    "Exchange",
-    "Hit",
-    "Hits",
-    "Kind",
-    "Metadata",
-    "NewTurn",
-    "Origin",
-    "Provenance",
-    "Receipt",
-    "Record",
-    "Role",
-    "Session",
-    "Stage",
-    "Status",
-    "Turn",
-    "Why",
-]
+from typing import Self
 
 Metadata = Mapping[str, object]
 """JSON values only; checked at the door (log/messages.py)."""
 
 SIGNALS = ("g", "t", "h", "r", "d", "p", "a", "dtech", "gconv", "gtech", "input_freq", "mem_saturation")
-"""What the gate stores on every user turn (GATE-11); gate/scalar.py says what each means."""
+"""What the gate stores on every user turn (GATE-11); gate/score.py says what each means."""
 
 
 def _no_signals() -> dict[str, float]:
@@ -304,3 +282,13 @@ class Status:
     """Turns and records that were erased here."""
     erased_at: datetime | None = None
     """When something was erased last."""
+
+
+@dataclass(frozen=True)
+class SearchAnswer:
+    hits: tuple[Hit, ...]
+    receipt: Receipt
+
+    @classmethod
+    def of(cls, hits: Hits) -> Self:
+        return cls(tuple(hits), hits.receipt)

@@ -12,36 +12,6 @@ from typing import Literal
 
 from holdfast.errors import InputError
 
-__all__ = [
-    "ActionWeights",
-    "AdmitSettings",
-    "AuthoredSettings",
-    "ChatSettings",
-    "CompactSettings",
-    "ContextSettings",
-    "ConversationWeights",
-    "DoctorSettings",
-    "EmbedderSettings",
-    "GateSettings",
-    "IndexSettings",
-    "InspectorSettings",
-    "JanitorSettings",
-    "LogSettings",
-    "McpSettings",
-    "MergeSettings",
-    "RecallSettings",
-    "ServeSettings",
-    "Settings",
-    "SpecificityWeights",
-    "StoreSettings",
-    "StructureWeights",
-    "TechnicalWeights",
-    "ThemeSettings",
-    "TokenSettings",
-    "TransferSettings",
-    "load_settings",
-]
-
 
 @dataclass(frozen=True)
 class LogSettings:
@@ -394,14 +364,14 @@ class AdmitSettings:
     durability: float = 0.61
     """A turn yields records when the chance that it helps a future conversation reaches this: between what HaluMem's
     gold points ask for (at .63 nine in ten are kept) and what DailyDialog's small talk allows (.59): docs/quality.md.
-    What the user asks to be remembered is kept whatever its chance (admit/explicit.py)."""
+    What the user asks to be remembered is kept whatever its chance (admit/extract.py)."""
     sentence_durability: float = 0.5
     """… and of its sentences those that reach this, or the best one."""
     change_durability: float = 0.2
     """… and those from here on whose only worth may be that they change something remembered."""
     records_per_turn: int = 8  # ADMIT-6
     recited_lines: int = 3
-    """A list that repeats so many earlier statements word for word was recalled by a host (admit/recited.py): two a
+    """A list that repeats so many earlier statements word for word was recalled by a host (admit/echo.py): two a
     person may well say again. What else stands in it is read as ever."""
     own_chars: int = 40_000
     """A turn is read for the user's own words up to here, as its signals are: what is longer is a document."""
@@ -467,7 +437,7 @@ class CompactSettings:
     stability: float = 0.35  # below it nothing is protected (COMP-2, COMP-3)
     boost: float | None = None
     """Cosine to a guidance prototype from which a turn with a hint is protected; None: what was
-    calibrated for the embedder, or its own threshold (COMP-3, the seeds' .78; compact/booster.py)."""
+    calibrated for the embedder, or its own threshold (COMP-3, the seeds' .78; rules/booster.py)."""
     boost_deadline_s: float = 2.0
     """For the booster's vectors, all texts of a run together: a slower embedder contributes nothing."""
     share: float = 0.25

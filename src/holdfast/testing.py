@@ -24,21 +24,9 @@ from numpy.typing import NDArray
 
 from holdfast.errors import ModelUnavailable
 from holdfast.memory import Memory
-from holdfast.models.embedder import Embedder, Profile, Thresholds
-from holdfast.models.unit import unit
-from holdfast.moments import Clock, utc_now
+from holdfast.models.embedder import Embedder, Profile, Thresholds, unit
 from holdfast.settings import Settings
-
-__all__ = [
-    "Delayed",
-    "FailingEmbedder",
-    "FixedClock",
-    "HashEmbedder",
-    "Reply",
-    "ScriptedChat",
-    "ScriptedRequest",
-    "temporary_memory",
-]
+from holdfast.text.time import Clock, utc_now
 
 
 class FixedClock:

@@ -1,5 +1,5 @@
 """The version, in one place that costs nothing to import."""
 
-__all__ = ["__version__"]
+from __future__ import annotations
 
 __version__ = "0.1.0"

@@ -8,13 +8,13 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast import Memory
-from holdfast.admit.explicit import requested
-from holdfast.admit.sentences import sentences
-from holdfast.evaluate.admitting import became
+from holdfast.admit.extract import requested
+from holdfast.memory import Memory
 from holdfast.model import Kind, Record
 from holdfast.settings import AdmitSettings
-from memories import QUICK, OpenMemory
+from holdfast.text.sentences import sentences
+from holdfast_bench.admission import became
+from tests.support.memories import QUICK, OpenMemory
 
 ADMITTING = replace(QUICK, admit=AdmitSettings(enabled=True))
 

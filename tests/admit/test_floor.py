@@ -243,7 +243,7 @@ def shares(name: str) -> tuple[float, float]:
 @pytest.mark.parametrize(
     ("name", "least_refused"),
     # The rest of the junk is doubtful, not obvious: small talk with a name or a number in it, and whole paragraphs of
-    # warmth (warm, persona), of which one sentence is enough to pass. The score of admit/durability.py ranks it.
+    # warmth (warm, persona), of which one sentence is enough to pass. The score of gate/durability.py ranks it.
     [("assistant", 0.84), ("everyday", 0.50), ("friends", 0.55), ("persona", 0.05), ("warm", 0.015)],
 )
 def test_on_our_own_labels_substance_is_kept_and_junk_refused(name: str, least_refused: float) -> None:

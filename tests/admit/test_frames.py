@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.admit.frames import align
-from holdfast.admit.holds import Holds, one_value
+from holdfast.admit.frames import Holds, align, one_value
 from holdfast.admit.values import read
 
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import Memory
-from holdfast.admit.pasted import own_words, pasted_parts
-from holdfast.answers import RecentRecords
+from holdfast.gate.own_words import own_words, pasted_parts
+from holdfast.memory import Memory
 from holdfast.model import Kind, Record
-from holdfast.serve.mcp.telling import Telling
+from holdfast.results import RecentRecords
+from holdfast.serve.mcp.text import Telling
 from holdfast.settings import CompactSettings, Settings
-from memories import QUICK, assistant, user
+from tests.support.memories import QUICK, assistant, user
 
 ASK = "My brother Tomé marries in Évora on 12 June. What should I cook?"
 LINES = "- I keep four goats behind the chapel.\n- I never fly; I take the night train."

@@ -9,17 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.admit.merge import (
-    Add,
-    Drop,
-    Merge,
-    Neighbour,
-    Statement,
-    Supersede,
-    Verdict,
-    decide,
-    trust,
-)
+from holdfast.admit.merge import Add, Drop, Merge, Neighbour, Statement, Supersede, Verdict, decide, trust
 from holdfast.model import Kind, Provenance
 from holdfast.models.static import THRESHOLDS, StaticEmbedder
 from holdfast.settings import MergeSettings

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast import Memory
-from holdfast.admit.pasted import own_words, pasted_parts
+from holdfast.gate.own_words import own_words, pasted_parts
+from holdfast.memory import Memory
 from holdfast.model import Record
-from memories import QUICK, ingest_month, month
+from tests.support.memories import QUICK, ingest_month, month
 
 FOREIGN = "The lodger must always feed the parrot and never open the attic."
 """Stands in every paste below, and may not be among the user's own words."""

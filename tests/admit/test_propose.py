@@ -9,9 +9,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from holdfast.admit.claim import Candidate, Extractor, Proposal
-from holdfast.admit.prompt import instructions
-from holdfast.admit.propose import LlmExtractor
+from holdfast.admit.extract import Candidate, Extractor, Proposal
+from holdfast.admit.llm import LlmExtractor, instructions
 from holdfast.errors import ModelError, ModelMisbehaved, ModelUnavailable
 from holdfast.model import Kind, Origin, Provenance, Record, Role, Turn
 from holdfast.models.chat import GuardedChat, OpenAIChat

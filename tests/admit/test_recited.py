@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast import Memory
-from holdfast.admit.recited import holds_list, recited
+from holdfast.admit.echo import holds_list, recited
+from holdfast.memory import Memory
 from holdfast.model import Record
 from holdfast.settings import AdmitSettings
-from holdfast.wire import plain
-from memories import QUICK
+from holdfast.text.jsonio import plain
+from tests.support.memories import QUICK
 
 FACTS = (
     "I live in Porto with my sister Anna.",

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 import holdfast.demo
 from holdfast.admit.secrets import mask
 from holdfast.settings import LogSettings
-from memories import QUICK, OpenMemory, texts, user
-from pace import slowness
+from tests.support.memories import QUICK, OpenMemory, texts, user
+from tests.support.pace import slowness
 
 SECRETS = [
     ("sk-proj-FAKEfakeFAKE0123456789abcdef", "openai key"),

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import Memory
 from holdfast.admit.tuning import draw, judgements_of_file, weigh
 from holdfast.errors import InputError
-from holdfast.wire import plain
-from memories import QUICK
+from holdfast.memory import Memory
+from holdfast.text.jsonio import plain
+from tests.support.memories import QUICK
 
 SAID = (
     "The API of our shop runs on port 9090.",

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.admit.inflection import lemma
-from holdfast.admit.similarity import Likeness, compare
+from holdfast.admit.merge import Likeness, compare
 from holdfast.admit.values import WordKind, read
-from pace import slowness
+from holdfast.text.vocabulary import lemma
+from tests.support.pace import slowness
 
 SAME = [
     ("I live in Porto.", "i live in porto"),

@@ -6,13 +6,13 @@ from collections import Counter
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from holdfast import Memory
 from holdfast.log.messages import read_turn
+from holdfast.memory import Memory
 from holdfast.model import Decision, Kind, Provenance, Record
 from holdfast.settings import LogSettings, StoreSettings
-from holdfast.store.nouns import ADMIT_STAGE, Changes, Move, NewRecord
-from holdfast.store.sqlite.engine import SqliteStore
-from memories import QUICK, assistant, ingest_month, user
+from holdfast.store.sqlite.store import SqliteStore
+from holdfast.store.types import ADMIT_STAGE, Changes, Move, NewRecord
+from tests.support.memories import QUICK, assistant, ingest_month, user
 
 START = datetime(2025, 1, 1, tzinfo=UTC)
 _SESSION = 50

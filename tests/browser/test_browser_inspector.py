@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from driver import Browser, open_browser, outside
-from stores import HOSTILE, fill_hostile, fill_large, fill_month
 
-from holdfast import Memory
-from memories import QUICK
+from holdfast.memory import Memory
+from tests.browser.driver import Browser, open_browser, outside
+from tests.browser.stores import HOSTILE, fill_hostile, fill_large, fill_month
+from tests.support.memories import QUICK
 
 pytestmark = pytest.mark.long
 

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chats import RULES, boatyard
+
+from tests.support.chats import RULES, boatyard
 
 from .command import Holdfast
 

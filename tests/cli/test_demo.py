@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.cli.show_demo import what_next
+from holdfast.cli.demo import what_next
 from holdfast.demo import month, questions
 
 from .command import Holdfast

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import Memory, __version__
+from holdfast.memory import Memory
+from holdfast.version import __version__
 
 from .command import Holdfast
 

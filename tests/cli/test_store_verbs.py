@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from holdfast.contract import schema
+from holdfast_bench.contract import schema
 
 from .command import Holdfast
 

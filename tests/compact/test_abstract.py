@@ -6,14 +6,14 @@ import json
 import time
 
 import pytest
-from talks import FERRY, turn
 
 from holdfast.compact.abstract import Outcome, abstract, deserves
-from holdfast.compact.digest import Part
+from holdfast.compact.prepare import Part
 from holdfast.compact.summarize import summarize
 from holdfast.models.chat import GuardedChat, OpenAIChat
 from holdfast.settings import CompactSettings
 from holdfast.testing import Delayed, Reply, ScriptedChat
+from tests.support.talks import FERRY, turn
 
 PARTS = [Part.whole(one) for one in FERRY]
 ROOMY = CompactSettings(share=0.4, deadline_s=5.0)

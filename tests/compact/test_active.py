@@ -6,14 +6,14 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
-from chats import RULES, SMALL_TALK, boatyard, ingest, records
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from holdfast import Memory
+from holdfast.memory import Memory
 from holdfast.settings import CompactSettings
 from holdfast.testing import FixedClock, temporary_memory
-from memories import QUICK, OpenMemory, user
+from tests.support.chats import RULES, SMALL_TALK, boatyard, ingest, records
+from tests.support.memories import QUICK, OpenMemory, user
 
 PLAIN = replace(QUICK, admit=replace(QUICK.admit, enabled=False))
 PAGE = "We sanded the keel for three hours and it rained. " * 20

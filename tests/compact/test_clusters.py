@@ -9,10 +9,10 @@ from datetime import timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from talks import BEGIN, turn
 
-from holdfast.compact.clusters import clusters
+from holdfast.compact.plan import clusters
 from holdfast.model import Turn
+from tests.support.talks import BEGIN, turn
 
 MINUTES = st.lists(st.integers(0, 50), max_size=130)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
-from talks import FERRY, turn
 
-from holdfast.compact.faithful import unfaithful
+from holdfast.compact.abstract import unfaithful
+from tests.support.talks import FERRY, turn
 
 SAID = [
     turn(1, "I have three dogs and a boat called Alke. She moved to Lisbon yesterday.", speaker="Ana Prado"),

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from holdfast.compact.prepare import prepare, readable, with_placeholders
-from pace import slowness
+from tests.support.pace import slowness
 
 CODE = "```python\nimport os\n\ndef main():\n    print(os.getcwd())\n```"
 BLOB = base64.b64encode(bytes(range(256)) * 3).decode()

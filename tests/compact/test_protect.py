@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from chats import RULES, boatyard, ingest
 
-from holdfast import Memory
+from holdfast.memory import Memory
 from holdfast.settings import CompactSettings
-from memories import QUICK, OpenMemory, user
+from tests.support.chats import RULES, boatyard, ingest
+from tests.support.memories import QUICK, OpenMemory, user
 
 LONG = (
     "The yard was quiet today and Ottilie came by with two buckets of paint. Never leave the shed unlocked. "

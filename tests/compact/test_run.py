@@ -9,13 +9,13 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from chats import RULES, SMALL_TALK, boatyard, ingest, records
 
-from holdfast import Memory
 from holdfast.errors import NotFound
+from holdfast.memory import Memory
 from holdfast.settings import ChatSettings, CompactSettings
 from holdfast.testing import Delayed, FailingEmbedder, Reply, ScriptedChat
-from memories import QUICK, OpenMemory, WaitingEmbedder, answers, texts, user
+from tests.support.chats import RULES, SMALL_TALK, boatyard, ingest, records
+from tests.support.memories import QUICK, OpenMemory, WaitingEmbedder, answers, texts, user
 
 
 def told(memory: Memory, session: str = "yard") -> list[tuple[str, str, tuple[str, ...]]]:

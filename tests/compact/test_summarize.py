@@ -10,15 +10,15 @@ from datetime import timedelta
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from talks import BEGIN, FERRY, talk, turn
 
-from holdfast.compact.clusters import clusters
-from holdfast.compact.digest import Part, Summary
-from holdfast.compact.faithful import unfaithful
+from holdfast.compact.abstract import unfaithful
+from holdfast.compact.plan import clusters
+from holdfast.compact.prepare import Part, Summary
 from holdfast.compact.summarize import summarize
 from holdfast.model import Turn
 from holdfast.settings import CompactSettings
-from pace import slowness
+from tests.support.pace import slowness
+from tests.support.talks import BEGIN, FERRY, talk, turn
 
 
 def digest(turns: list[Turn], **changes: float) -> Summary:

@@ -22,9 +22,9 @@ from pathlib import Path
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from holdfast.serve.http.addresses import addresses_of
 from holdfast.serve.http.app import create_app
-from holdfast.serve.mcp.tools import OFFERED
+from holdfast.serve.http.auth import addresses_of
+from holdfast.serve.mcp.server import OFFERED
 from holdfast.serve.memories import Memories
 from holdfast.serve.run_http import make_server
 

@@ -7,16 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from frame_attacks import ATTACKS, armed
 
-from holdfast import Memory
-from holdfast.context.frame import Frame, Tier
-from holdfast.context.parse import Parsed, parse
-from holdfast.context.result import Considered, Context
+from holdfast.context.render import Frame, Parsed, parse
 from holdfast.errors import BadMessage, InputError
+from holdfast.memory import Memory
 from holdfast.models.static import StaticEmbedder
 from holdfast.models.tokens import Estimate
-from memories import QUICK, Message, OpenMemory, assistant, system, user
+from holdfast.results import Considered, Context, Tier
+from tests.support.frame_attacks import ATTACKS, armed
+from tests.support.memories import QUICK, Message, OpenMemory, assistant, system, user
 
 RULES = """# Harbour
 

@@ -13,8 +13,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from holdfast.context.authored import Node, NodeKind, nodes_of
-from pace import slowness
+from holdfast.context.rule_files import Node, NodeKind, nodes_of
+from tests.support.pace import slowness
 
 ROOT = Path(__file__).parents[2]
 HARD, SOFT, VARIANT = NodeKind.HARD, NodeKind.SOFT, NodeKind.VARIANT

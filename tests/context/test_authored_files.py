@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.context.authored import Node, NodeKind, nodes_of
-from holdfast.context.authored_files import Rules
+from holdfast.context.rule_files import Node, NodeKind, Rules, nodes_of
 from holdfast.errors import BadText, InputError
 from holdfast.settings import AuthoredSettings
 

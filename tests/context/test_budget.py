@@ -9,12 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.context.budget import Allotment, Pieces, allot
-from holdfast.context.frame import Frame, Tier
-from holdfast.context.pack import Packing
-from holdfast.context.render import Item, render
+from holdfast.context.budget import Allotment, Packing, Pieces, allot
+from holdfast.context.render import Frame, Item, render
 from holdfast.context.tiers import Candidate
 from holdfast.models.tokens import Estimate
+from holdfast.results import Tier
 from holdfast.settings import ContextSettings, IndexSettings
 
 FRAME = Frame.of(b"a secret of sixteen bytes or more", "s1", "ana")

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from holdfast import Memory
-from holdfast.context.patience import Late, Patience
-from holdfast.context.result import Context
+from holdfast.memory import Memory
+from holdfast.models.deadline import Late, Patience
+from holdfast.results import Context
 from holdfast.testing import FailingEmbedder, HashEmbedder
-from memories import QUICK, OpenMemory, WaitingEmbedder, user
+from tests.support.memories import QUICK, OpenMemory, WaitingEmbedder, user
 
 ASKED = [user("where do I live now?")]
 SLACK_S = 1.0

@@ -8,14 +8,14 @@ import time
 import unicodedata
 
 import pytest
-from frame_attacks import ATTACKS, armed, hidden_in, structure_in
-from hostile_texts import HOSTILE
 from hypothesis import example, given
 from hypothesis import strategies as st
-from scripts import WORDS_IN_SCRIPTS
 
 from holdfast.context.escape import decode, encode, encode_field
-from pace import slowness
+from tests.support.frame_attacks import ATTACKS, armed, hidden_in, structure_in
+from tests.support.hostile_texts import HOSTILE
+from tests.support.pace import slowness
+from tests.support.scripts import WORDS_IN_SCRIPTS
 
 MARK = "eqezht3fmzpy"
 ANY_TEXT = st.text(st.characters())  # surrogates, controls and unassigned ones too

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.context.frame import Frame, Tier
+from holdfast.context.render import Frame
 from holdfast.errors import InputError
+from holdfast.results import Tier
 
 SECRET = bytes(range(32))
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast import Memory
 from holdfast.errors import InputError
-from memories import QUICK, Message, OpenMemory, user
+from holdfast.memory import Memory
+from tests.support.memories import QUICK, Message, OpenMemory, user
 
 CALM = replace(QUICK, context=replace(QUICK.context, deadline_s=30.0, embedder_s=10.0))
 ALARM = "We went to the boathouse in Sopot and its alarm code was 7391."

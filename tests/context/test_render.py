@@ -7,17 +7,16 @@ from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
-from frame_attacks import ATTACKS, armed, hidden_in, structure_in
-from hostile_texts import HOSTILE
 from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.context.escape import decode
-from holdfast.context.frame import Frame, Tier
-from holdfast.context.parse import parse
-from holdfast.context.render import Item, render, render_item
+from holdfast.context.render import Frame, Item, parse, render, render_item
 from holdfast.errors import InputError
 from holdfast.models.tokens import Encoding, Estimate, TokenCounter
+from holdfast.results import Tier
+from tests.support.frame_attacks import ATTACKS, armed, hidden_in, structure_in
+from tests.support.hostile_texts import HOSTILE
 
 FRAME = Frame.of(b"a secret of sixteen bytes or more", "s1", "ana")
 SAID = datetime(2026, 5, 3, tzinfo=UTC)

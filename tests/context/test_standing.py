@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast import Memory
-from holdfast.context.frame import Frame, Tier
-from holdfast.context.parse import parse
-from memories import QUICK, OpenMemory
+from holdfast.context.render import Frame, parse
+from holdfast.memory import Memory
+from holdfast.results import Tier
+from tests.support.memories import QUICK, OpenMemory
 
 CALM = replace(QUICK, context=replace(QUICK.context, deadline_s=30.0, embedder_s=10.0))
 RULE = "You must always give distances in metric units."

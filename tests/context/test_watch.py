@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.context.watch import watch
+from holdfast.context.rule_files import watch
 from holdfast.errors import InputError, MissingExtra
 
 PATIENCE_S = 30.0

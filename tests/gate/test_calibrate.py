@@ -11,14 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast import Memory
 from holdfast.errors import InputError
-from holdfast.gate.calibrate import isotonic, probability, suggest
-from holdfast.gate.labels import labels_of_file
-from holdfast.gate.scalar import Signals
+from holdfast.gate.calibrate import isotonic, labels_of_file, probability, suggest
+from holdfast.gate.score import Signals
+from holdfast.memory import Memory
 from holdfast.model import SIGNALS
 from holdfast.settings import AdmitSettings
-from memories import QUICK, OpenMemory
+from tests.support.memories import QUICK, OpenMemory
 
 LABELS = st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=60)
 

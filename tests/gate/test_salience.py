@@ -8,9 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.gate.claims import tool_limitation_claim
-from holdfast.gate.informative import informative_words
-from holdfast.gate.salience import SIGNALS, judge
+from holdfast.gate.salience import SIGNALS, informative_words, judge, tool_limitation_claim
 
 DURABLE = [
     # (signal, text), each far too short to pass by its length

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from holdfast.errors import InputError
 from holdfast.gate.salience import judge
-from holdfast.gate.scalar import Signals, blend, novelty, score
-from holdfast.gate.verdict import decide
+from holdfast.gate.score import Signals, blend, decide, novelty, score
 from holdfast.models.embedder import Thresholds
 from holdfast.settings import GateSettings, TechnicalWeights, load_settings
 

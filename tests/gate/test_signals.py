@@ -9,21 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.gate.actions import ACTIONS
-from holdfast.gate.conversation import CONVERSATION
-from holdfast.gate.family import Family, Pattern, Reading
-from holdfast.gate.prose import prose_of
-from holdfast.gate.signals import (
-    actionability,
-    families,
-    nl_structure,
-    specificity,
-    tech_structure,
-    technical_density,
+from holdfast.gate.patterns import (
+    ACTIONS,
+    CONVERSATION,
+    SPECIFICS,
+    STRUCTURE,
+    TECHNICAL,
+    Family,
+    Pattern,
+    Reading,
+    prose_of,
 )
-from holdfast.gate.specifics import SPECIFICS
-from holdfast.gate.structure import STRUCTURE
-from holdfast.gate.technical import TECHNICAL
+from holdfast.gate.score import actionability, families, nl_structure, specificity, tech_structure, technical_density
 from holdfast.settings import (
     ActionWeights,
     ConversationWeights,
@@ -141,7 +138,7 @@ TECHNICAL_SNIPPETS = [
     ("t", "file_path", "it is in ~/notes"),
     ("t", "file_path", "run ./build.sh"),
     ("t", "file_path", r"under C:\Users\anna\app"),
-    ("t", "file_path", "edit src/holdfast/gate/scalar.py."),
+    ("t", "file_path", "edit src/holdfast/gate/score.py."),
     ("t", "file_path", "main.go, util.h and App.tsx"),
     ("t", "file_path", "don't touch migrations/ by hand"),
     ("t", "file_path", "the Dockerfile is gone"),

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.gate.family import Pattern, Reading
+from holdfast.gate.patterns import SPECIFICS, STRUCTURE, TECHNICAL, Pattern, Reading
 from holdfast.gate.salience import SIGNALS
-from holdfast.gate.specifics import SPECIFICS
-from holdfast.gate.structure import STRUCTURE
-from holdfast.gate.technical import TECHNICAL
 
 _PATTERNS = {
     f"{family.name} {number}": pattern

@@ -6,15 +6,15 @@ import time
 from collections.abc import Callable
 
 import pytest
-from hostile_texts import HOSTILE, LONE_SURROGATES
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from holdfast import Memory
 from holdfast.errors import HoldfastError, InputError, NotFound
+from holdfast.memory import Memory
 from holdfast.models.static import StaticEmbedder
-from holdfast.words import query_terms
-from memories import OpenMemory, texts, user
+from holdfast.text.words import query_terms
+from tests.support.hostile_texts import HOSTILE, LONE_SURROGATES
+from tests.support.memories import OpenMemory, texts, user
 
 NAMED = [pytest.param(text, id=name) for name, text in HOSTILE]
 

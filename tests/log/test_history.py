@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from holdfast import Memory
-from memories import Message, OpenMemory, assistant, ingest_month, month, system, texts, user
+from holdfast.memory import Memory
+from tests.support.memories import Message, OpenMemory, assistant, ingest_month, month, system, texts, user
 
 TALK = [user("Hi"), assistant("Hello!"), user("ok"), assistant("Anything else?"), user("ok")]
 

@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from holdfast import Memory
 from holdfast.errors import BadMessage, BadTime, InputError
+from holdfast.memory import Memory
 from holdfast.testing import FixedClock
-from memories import OpenMemory, assistant, found, system, texts, user
+from tests.support.memories import OpenMemory, assistant, found, system, texts, user
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import Memory
 from holdfast.errors import InputError, NamespaceRequired
-from holdfast.log.names import resolve_namespace
+from holdfast.log.messages import resolve_namespace
+from holdfast.memory import Memory
 from holdfast.settings import LogSettings
-from memories import QUICK
+from tests.support.memories import QUICK
 
 
 def resolved(**given: str | None) -> str:

@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 from holdfast.errors import InputError, MissingExtra, ModelMisbehaved
-from holdfast.models.installed import KNOWN, MINILM_THRESHOLDS, KnownModel, find_installed
-from holdfast.models.onnx import OnnxEmbedder
-from holdfast.models.open import open_embedder
+from holdfast.models.breaker import open_embedder
+from holdfast.models.onnx import KNOWN, MINILM_THRESHOLDS, KnownModel, OnnxEmbedder, find_installed
 
 VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "a", "cat", "dog", "##s"]
 TABLE = np.array([[0, 0], [1, 1], [3, 4], [0, 1], [1, 0], [1, 2], [2, 1], [0, -1]], dtype=np.float32)

@@ -10,17 +10,17 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
-from frame_attacks import ATTACKS
-from hostile_texts import HOSTILE
 from hypothesis import given
 from hypothesis import strategies as st
-from scripts import WORDS_IN_SCRIPTS
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from holdfast.errors import InputError, MissingExtra
 from holdfast.models.tokens import Encoding, Estimate, TokenCounter, open_counter
 from holdfast.settings import TokenSettings, load_settings
-from pace import slowness
+from tests.support.frame_attacks import ATTACKS
+from tests.support.hostile_texts import HOSTILE
+from tests.support.pace import slowness
+from tests.support.scripts import WORDS_IN_SCRIPTS
 
 ROOT = Path(__file__).parents[2]
 ESTIMATE = Estimate()

@@ -6,12 +6,11 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from chats import boatyard
-
-from holdfast import Memory
+from holdfast.memory import Memory
 from holdfast.settings import CompactSettings, IndexSettings, JanitorSettings, Settings
 from holdfast.testing import FixedClock, HashEmbedder
-from memories import QUICK, OtherEmbedder, assistant, user
+from tests.support.chats import boatyard
+from tests.support.memories import QUICK, OtherEmbedder, assistant, user
 
 __all__ = ["FULL", "live", "look", "tell"]
 

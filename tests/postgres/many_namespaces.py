@@ -1,6 +1,6 @@
 """What grows with the number of namespaces of a store, and what does not: milliseconds each, by the clock.
 
-    python tests/postgres/many_namespaces.py ADDRESS 2000
+    python -m tests.postgres.many_namespaces ADDRESS 2000
 
 It works in a schema of its own and drops it at the end.
 """
@@ -14,9 +14,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from holdfast import Memory, Settings
-from holdfast.settings import StoreSettings
-from holdfast.store.postgres.throwaway import throwaway_schema
+from holdfast.memory import Memory
+from holdfast.settings import Settings, StoreSettings
+from holdfast.store.postgres.schema import throwaway_schema
 
 QUICK = replace(Settings(), store=StoreSettings(durable=False))
 TIMES = 20

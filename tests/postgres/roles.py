@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from psycopg import sql
 
-from postgres_server import ROLE, Server
+from tests.support.postgres_server import ROLE, Server
 
 __all__ = ["database_of", "set_for_role"]
 

@@ -10,16 +10,16 @@ from dataclasses import replace
 from threading import Event
 
 import pytest
-from roles import database_of
 
-from holdfast import Memory
+from holdfast.memory import Memory
 from holdfast.serve.memories import Memories
 from holdfast.settings import StoreSettings
-from holdfast.store.nouns import Changes, Move
 from holdfast.store.open import open_store
+from holdfast.store.types import Changes, Move
 from holdfast.testing import HashEmbedder
-from memories import EAGER, QUICK, WaitingEmbedder, user
-from postgres_engine import Engine
+from tests.postgres.roles import database_of
+from tests.support.memories import EAGER, QUICK, WaitingEmbedder, user
+from tests.support.postgres_engine import Engine
 
 _END_CLAIMS = """SELECT pg_terminate_backend(pid) FROM pg_locks
     WHERE locktype = 'advisory' AND granted

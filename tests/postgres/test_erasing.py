@@ -9,16 +9,16 @@ from urllib.parse import urlsplit
 import pytest
 from psycopg import sql
 
-from holdfast import Memory
 from holdfast.errors import NotFound
-from holdfast.moments import utc_now
+from holdfast.memory import Memory
 from holdfast.settings import StoreSettings
-from holdfast.store.nouns import Scope
 from holdfast.store.open import open_store
 from holdfast.store.postgres.schema import TABLES
+from holdfast.store.types import Scope
 from holdfast.testing import HashEmbedder
-from memories import QUICK, texts, user
-from postgres_engine import Engine
+from holdfast.text.time import utc_now
+from tests.support.memories import QUICK, texts, user
+from tests.support.postgres_engine import Engine
 
 EAGER = replace(QUICK, index=replace(QUICK.index, tail=1, vector_tail=1))
 

@@ -9,10 +9,10 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 
-from holdfast import Memory
+from holdfast.memory import Memory
 from holdfast.testing import HashEmbedder
-from memories import QUICK, user
-from postgres_engine import Engine
+from tests.support.memories import QUICK, user
+from tests.support.postgres_engine import Engine
 
 SLACK_S = 3.0  # a busy machine may be late to wake whoever waits; without a deadline it would be busy_s, 30 s
 

@@ -6,13 +6,13 @@ import contextlib
 from collections.abc import Callable, Iterator
 
 import pytest
-from hostile_texts import HOSTILE
 
-from holdfast import Memory
 from holdfast.errors import HoldfastError
+from holdfast.memory import Memory
 from holdfast.testing import HashEmbedder
-from holdfast.wire import plain
-from memories import EAGER, user
+from holdfast.text.jsonio import plain
+from tests.support.hostile_texts import HOSTILE
+from tests.support.memories import EAGER, user
 
 INJECTIONS = [
     "ana' OR '1'='1",

@@ -10,15 +10,15 @@ from urllib.parse import urlsplit
 
 import psycopg
 import pytest
-from severing import Cut, Wire
 
-from holdfast import Memory
+from holdfast.memory import Memory
 from holdfast.settings import StoreSettings
-from holdfast.store.nouns import Changes, Move
 from holdfast.store.open import open_store
+from holdfast.store.types import Changes, Move
 from holdfast.testing import HashEmbedder
-from memories import QUICK, texts, user
-from postgres_engine import Engine
+from tests.postgres.severing import Cut, Wire
+from tests.support.memories import QUICK, texts, user
+from tests.support.postgres_engine import Engine
 
 BOTH = pytest.mark.parametrize("cut", [Cut.BEFORE, Cut.AFTER])
 

@@ -11,16 +11,16 @@ import pytest
 from psycopg import sql
 
 import holdfast.store.postgres.schema
-from holdfast import Memory
 from holdfast.errors import StoreError, StoreNewer
+from holdfast.memory import Memory
 from holdfast.settings import StoreSettings
 from holdfast.store.open import open_store
 from holdfast.store.postgres.address import read_address
 from holdfast.store.postgres.schema import SCHEMA, migrations
-from memories import QUICK, texts
+from tests.support.memories import QUICK, texts
 
 if TYPE_CHECKING:
-    from postgres_engine import Engine
+    from tests.support.postgres_engine import Engine
 
 
 def elsewhere(url: str, schema: str) -> str:

@@ -11,17 +11,17 @@ from urllib.parse import quote, urlsplit
 import psycopg
 import pytest
 from psycopg import sql
-from roles import database_of
 
-from holdfast import Memory
 from holdfast.cli import main
 from holdfast.errors import StoreBusy, StoreError, StoreReadOnly
+from holdfast.memory import Memory
 from holdfast.settings import StoreSettings
 from holdfast.store.open import open_store
 from holdfast.testing import HashEmbedder
-from memories import QUICK, texts
-from postgres_engine import Engine
-from postgres_server import ROLE, Server, Throwaway
+from tests.postgres.roles import database_of
+from tests.support.memories import QUICK, texts
+from tests.support.postgres_engine import Engine
+from tests.support.postgres_server import ROLE, Server, Throwaway
 
 OTHER = "holdfast_other"
 QUICKLY = StoreSettings(durable=False, busy_s=0.2, reconnect_s=0.2)

@@ -9,11 +9,11 @@ from typing import Any
 import psycopg
 import pytest
 
-from holdfast import Memory
+from holdfast.memory import Memory
 from holdfast.store.open import open_store
 from holdfast.store.postgres.snapshot import PostgresSnapshot
 from holdfast.testing import HashEmbedder
-from memories import EAGER, user
+from tests.support.memories import EAGER, user
 
 MOST_IN_A_SEARCH = 18
 """Turns and records of two namespaces, by words and by meaning; then the hits, and what replaced them."""

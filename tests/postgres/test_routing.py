@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 import psycopg
 import pytest
-from life import FULL, live, tell
 from psycopg import sql
 
-from holdfast import Memory
+from holdfast.memory import Memory
 from holdfast.settings import StoreSettings
 from holdfast.store.postgres.address import read_address
 from holdfast.store.postgres.connection import Connections
 from holdfast.store.postgres.schema import TABLES
-from holdfast.store.postgres.sharding import distribution
+from holdfast.store.postgres.store import distribution
 from holdfast.testing import HashEmbedder
-from postgres_statements import Statements, administrator, crossing, forgetful
+from tests.postgres.life import FULL, live, tell
+from tests.support.postgres_statements import Statements, administrator, crossing, forgetful
 
 if TYPE_CHECKING:
-    from postgres_engine import Engine
+    from tests.support.postgres_engine import Engine
 
 pytestmark = pytest.mark.requirement("INV-4")
 

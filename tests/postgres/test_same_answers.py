@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import Memory
+from holdfast.memory import Memory
 from holdfast.testing import HashEmbedder
-from holdfast.wire import plain
-from memories import EAGER, QUESTIONS, answers, ingest_month
+from holdfast.text.jsonio import plain
+from tests.support.memories import EAGER, QUESTIONS, answers, ingest_month
 
 
 @pytest.mark.requirement("INV-3")

@@ -9,16 +9,16 @@ from threading import Barrier, Thread
 
 import psycopg
 import pytest
-from life import FULL, live
-from roles import database_of, set_for_role
 
-from holdfast import Memory
 from holdfast.errors import StoreReadOnly
+from holdfast.memory import Memory
 from holdfast.settings import StoreSettings
 from holdfast.store.open import open_store
 from holdfast.testing import HashEmbedder
-from memories import QUICK, texts
-from postgres_engine import Engine
+from tests.postgres.life import FULL, live
+from tests.postgres.roles import database_of, set_for_role
+from tests.support.memories import QUICK, texts
+from tests.support.postgres_engine import Engine
 
 ODD = {
     "default_transaction_isolation": "serializable",

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from holdfast import Memory
 from holdfast.cli import main
-from holdfast.contract import schema
-from memories import QUICK
+from holdfast.memory import Memory
+from holdfast_bench.contract import schema
+from tests.support.memories import QUICK
 
 
 @pytest.mark.requirement("KEEP-5")

@@ -13,14 +13,14 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 
-from holdfast import Memory
 from holdfast.errors import Closed, InputError, MissingExtra, StoreBusy, StoreError
+from holdfast.memory import Memory
 from holdfast.settings import StoreSettings
-from holdfast.store.nouns import Changes, Move
 from holdfast.store.open import open_store
 from holdfast.store.postgres.address import read_address
-from memories import QUICK, texts, user
-from postgres_engine import Engine
+from holdfast.store.types import Changes, Move
+from tests.support.memories import QUICK, texts, user
+from tests.support.postgres_engine import Engine
 
 QUICK_STORE = StoreSettings(durable=False, busy_s=0.2, reconnect_s=0.2)
 

@@ -1,7 +1,7 @@
 """What an index of vectors on the server would cost and find, beside the scan that is used: for docs/scaling.md.
 
-    python tests/postgres/vector_index.py server 100000     # pgvector's HNSW beside the scan: minutes, to build it
-    python tests/postgres/vector_index.py search 20000      # whole searches that know the scores of the nearest alone
+    python -m tests.postgres.vector_index server 100000     # pgvector's HNSW beside the scan: minutes, to build it
+    python -m tests.postgres.vector_index search 20000      # whole searches that know the scores of the nearest alone
 
 Neither is a test: an index is not built (docs/scaling.md says why), and these figures are the reason.
 """
@@ -19,22 +19,20 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
 import numpy as np
 import psycopg
 import simsimd
 from numpy.typing import NDArray
 
-import holdfast.recall.legs as legs
-import holdfast.recall.semantic as semantic
-from holdfast import Memory
-from holdfast.evaluate.chatter import chatter, questions
-from holdfast.evaluate.metrics import top_share
+import holdfast.search.retrieve as legs
+import holdfast.search.semantic as semantic
+from holdfast.index.blocks import Segment, quantise
+from holdfast.memory import Memory
 from holdfast.models.static import StaticEmbedder
-from holdfast.recall.blocks import Segment, quantise
+from holdfast.probe.run import top_share
 from holdfast.settings import AdmitSettings, load_settings
-from postgres_server import Throwaway
+from holdfast_bench.chatter import chatter, questions
+from tests.support.postgres_server import Throwaway
 
 Scores = NDArray[np.float32]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
@@ -11,19 +10,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from peers import Connect, Launch, OpenPeer, Peer, end, start
 
 from holdfast.serve.memories import Memories
 from holdfast.serve.rpc import Rpc
-from holdfast.serve.rpc_methods import rpc_methods
-from holdfast.serve.sidecar import Sidecar
-from holdfast.serve.sockets import listen_unix
+from holdfast.serve.run_rpc import rpc_methods
+from holdfast.serve.sidecar import Sidecar, listen_unix
 from holdfast.settings import ContextSettings, ServeSettings, Settings
 from holdfast.testing import HashEmbedder
-from memories import QUICK
-
-for surface in ("http", "mcp"):  # their peers: MCP speaks over HTTP too, and the attacks over all
-    sys.path.insert(0, str(Path(__file__).parent / surface))
+from tests.serve.peers import Connect, Launch, OpenPeer, Peer, end, start
+from tests.support.memories import QUICK
 
 PATIENT = ContextSettings(deadline_s=30.0, embedder_s=10.0)
 """A busy machine must not make another answer."""

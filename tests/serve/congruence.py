@@ -13,12 +13,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from in_process import call
-
-from holdfast import Memory
+from holdfast.memory import Memory
 from holdfast.serve.verbs import VERBS
 from holdfast.settings import ContextSettings
-from memories import QUICK, assistant, user
+from tests.serve.in_process import call
+from tests.support.memories import QUICK, assistant, user
 
 Payload = Mapping[str, object]
 Surface = Callable[[str, Payload], object]

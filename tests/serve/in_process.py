@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from holdfast import Memory
+from holdfast.memory import Memory
 from holdfast.serve.inputs import Input
 from holdfast.serve.verbs import Surroundings, Verb, answer
-from holdfast.wire import plain
+from holdfast.text.jsonio import plain
 
 
 def call(

@@ -7,13 +7,13 @@ from typing import cast
 
 import jsonschema
 import pytest
-from congruence import SETTINGS, Payload, bad_calls, calls, differences, in_process, twins
-from in_process import call
-from peers import Answer, OpenPeer
 
-from holdfast import Memory
 from holdfast.errors import HoldfastError
+from holdfast.memory import Memory
 from holdfast.serve.verbs import VERBS, Danger, schema
+from tests.serve.congruence import SETTINGS, Payload, bad_calls, calls, differences, in_process, twins
+from tests.serve.in_process import call
+from tests.serve.peers import Answer, OpenPeer
 
 
 @pytest.mark.requirement("API-1", "API-2")

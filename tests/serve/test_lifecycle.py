@@ -9,14 +9,14 @@ from typing import cast
 
 import apsw
 import pytest
-from peers import Answer, OpenPeer, Peer
 
-from holdfast import Memory
-from holdfast.serve.lifecycle import ContextEngine
+from holdfast.memory import Memory
+from holdfast.serve.compat.lifecycle import ContextEngine
 from holdfast.serve.memories import Memories
 from holdfast.settings import ServeSettings
 from holdfast.testing import HashEmbedder
-from memories import QUICK, assistant, user
+from tests.serve.peers import Answer, OpenPeer, Peer
+from tests.support.memories import QUICK, assistant, user
 
 pytestmark = pytest.mark.requirement("API-3")
 

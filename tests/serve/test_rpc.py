@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import cast
 
 import pytest
-from peers import WAIT_S, Connect, Launch, Peer, end, first_line, start, stop
 
-from holdfast import Memory
 from holdfast.errors import InputError
-from holdfast.serve.sockets import listen_unix
-from holdfast.serve.token import matches, read_token
-from memories import QUICK
+from holdfast.memory import Memory
+from holdfast.serve.process import matches, read_token
+from holdfast.serve.sidecar import listen_unix
+from tests.serve.peers import WAIT_S, Connect, Launch, Peer, end, first_line, start, stop
+from tests.support.memories import QUICK
 
 pytestmark = pytest.mark.requirement("API-2")
 

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.serve.lines import lines
-from holdfast.serve.methods import Method
-from holdfast.serve.rpc import Rpc
+from holdfast.serve.rpc import Rpc, lines
+from holdfast.serve.verbs import Method
 
 RPC = Rpc(
     {

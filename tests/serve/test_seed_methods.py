@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import cast
 
 import pytest
-from peers import Answer, OpenPeer, Peer
 
 from holdfast.model import SIGNALS
 from holdfast.settings import ServeSettings
+from tests.serve.peers import Answer, OpenPeer, Peer
 
 pytestmark = pytest.mark.requirement("API-2")
 

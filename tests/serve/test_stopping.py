@@ -15,12 +15,12 @@ from pathlib import Path
 
 import apsw
 import pytest
-from peers import WAIT_S, end, stop
 
-from holdfast import Memory
-from holdfast.serve.stopping import end_in_time
+from holdfast.memory import Memory
+from holdfast.serve.process import end_in_time
 from holdfast.settings import ServeSettings
-from memories import QUICK
+from tests.serve.peers import WAIT_S, end, stop
+from tests.support.memories import QUICK
 
 Process = subprocess.Popen[bytes]
 Ask = Callable[[str, dict[str, object]], None]
@@ -131,7 +131,7 @@ def test_a_stop_ends_a_server_on_stdio_in_the_midst_of_a_call_that_does_not(
 
 @pytest.mark.requirement("SAFE-1", "SAFE-3", "LOG-1")
 def test_a_stop_ends_a_server_on_http_in_the_midst_of_a_call_that_does_not(tmp_path: Path) -> None:
-    from http_peers import announced
+    from tests.serve.http.http_peers import announced
 
     with _launched(tmp_path, "serve", "--port", "0", "--json") as process:
         server = announced(process)

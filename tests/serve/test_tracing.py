@@ -6,17 +6,17 @@ import json
 from collections.abc import Iterator
 
 import pytest
-from in_process import call
 from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
 
-from holdfast import Memory
 from holdfast.errors import NotFound
+from holdfast.memory import Memory
 from holdfast.serve.tracing import caller_of
 from holdfast.serve.verbs import VERBS
+from tests.serve.in_process import call
 
 pytestmark = pytest.mark.requirement("API-5")
 

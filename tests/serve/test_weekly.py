@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 
 from holdfast.memory import Memory
-from holdfast.moments import utc_now
 from holdfast.serve.memories import Memories
-from holdfast.serve.weekly import Weekly
+from holdfast.serve.process import Weekly
 from holdfast.settings import ServeSettings, Settings
 from holdfast.testing import HashEmbedder
-from memories import QUICK
+from holdfast.text.time import utc_now
+from tests.support.memories import QUICK
 
 pytestmark = pytest.mark.requirement("KEEP-2")
 

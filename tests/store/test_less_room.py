@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.model import SIGNALS
-from holdfast.store.halves import halved, whole
-from memories import EAGER, OpenMemory, answers, assistant, ingest_month, user
+from holdfast.store.rows import halved, whole
+from tests.support.memories import EAGER, OpenMemory, answers, assistant, ingest_month, user
 
-_CLAIM = 5  # codes of spaces in the keys of vectors (store/sqlite/keys.py)
+_CLAIM = 5  # codes of spaces in the keys of vectors (store/sqlite/connection.py)
 _TOLD = 2
 _DIGEST = 16
 

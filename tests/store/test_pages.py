@@ -8,10 +8,10 @@ from typing import TypeVar
 
 import pytest
 
-from holdfast import Memory
+from holdfast.memory import Memory
 from holdfast.model import Kind, Provenance, Record, Turn
-from holdfast.store.nouns import SessionSpan
-from memories import OpenMemory, assistant, user
+from holdfast.store.types import SessionSpan
+from tests.support.memories import OpenMemory, assistant, user
 
 _Noun = TypeVar("_Noun", Turn, Record, SessionSpan)
 MAY = datetime(2026, 5, 1, tzinfo=UTC)

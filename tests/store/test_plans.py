@@ -10,14 +10,14 @@ from pathlib import Path
 import apsw
 import pytest
 
-from holdfast import Memory, Turn
 from holdfast.log.messages import read_turn
-from holdfast.model import NewTurn
+from holdfast.memory import Memory
+from holdfast.model import NewTurn, Turn
 from holdfast.settings import LogSettings
-from holdfast.store.nouns import Space
-from holdfast.store.sqlite.engine import SqliteStore
 from holdfast.store.sqlite.snapshot import SqliteSnapshot
-from memories import EAGER, QUICK, OpenMemory, ingest_month
+from holdfast.store.sqlite.store import SqliteStore
+from holdfast.store.types import Space
+from tests.support.memories import EAGER, QUICK, OpenMemory, ingest_month
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 

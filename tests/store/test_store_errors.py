@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import Memory
 from holdfast.errors import (
     Closed,
     StoreBusy,
@@ -22,9 +21,10 @@ from holdfast.errors import (
     StoreNewer,
     StoreReadOnly,
 )
+from holdfast.memory import Memory
 from holdfast.settings import StoreSettings
 from holdfast.store.sqlite.schema import SCHEMA
-from memories import QUICK, OpenMemory, texts
+from tests.support.memories import QUICK, OpenMemory, texts
 
 
 def opened(path: Path | str) -> Memory:

@@ -11,11 +11,11 @@ from pathlib import Path
 import apsw
 import pytest
 
-from holdfast import Memory
 from holdfast.errors import Closed
+from holdfast.memory import Memory
 from holdfast.store.sqlite import connection
 from holdfast.testing import HashEmbedder
-from memories import QUICK, OpenMemory, texts, user
+from tests.support.memories import QUICK, OpenMemory, texts, user
 
 
 def all_at_once(works: list[Callable[[], None]]) -> list[BaseException]:

@@ -18,10 +18,10 @@ from pathlib import Path
 
 import apsw
 
-from holdfast import Memory, Settings
 from holdfast.compact import run  # noqa: F401  # loaded before the forks, which then cost nothing
-from holdfast.compact.meaning import meanings
-from holdfast.settings import CompactSettings
+from holdfast.compact.prepare import meanings
+from holdfast.memory import Memory
+from holdfast.settings import CompactSettings, Settings
 from holdfast.testing import HashEmbedder
 
 SETTINGS = replace(Settings(), compact=CompactSettings(automatic=False, step=30))

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast import Memory, Settings
-from holdfast.settings import IndexSettings
+from holdfast.memory import Memory
+from holdfast.settings import IndexSettings, Settings
 from holdfast.testing import HashEmbedder
 
 EAGER = Settings(index=IndexSettings(tail=4, vector_tail=4, batch=16))
@@ -91,7 +91,7 @@ def open_new(path: str, run: str) -> None:
 
 def compact(path: str) -> None:
     """Compact the session "yard" when told to, and say how many turns were removed by this process."""
-    from killing import SETTINGS
+    from tests.torture.killing import SETTINGS
 
     with Memory(path, "ana", embedder=HashEmbedder(), settings=SETTINGS) as memory:
         memory.active("yard")

@@ -9,12 +9,13 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from chats import boatyard
-from killing import SETTINGS
-from powercut import Tape, noting_disk
 
-from holdfast import Memory, Turn
+from holdfast.memory import Memory
+from holdfast.model import Turn
 from holdfast.testing import HashEmbedder
+from tests.support.chats import boatyard
+from tests.torture.killing import SETTINGS
+from tests.torture.powercut import Tape, noting_disk
 
 HERE = Path(__file__).parent
 TURNS = 80
@@ -69,7 +70,7 @@ def check_interrupted(path: Path, turns: list[Turn], whole: Told) -> int:
 def kill_at(folder: Path, first: int, last: int, stride: int) -> tuple[list[int], bool]:
     """At each of these steps on a copy of its own; the steps that were there, and whether the last ended by itself."""
     done = subprocess.run(
-        [sys.executable, str(HERE / "killing.py"), str(folder / "memory.db"), str(first), str(last), str(stride)],
+        [sys.executable, "-m", "tests.torture.killing", str(folder / "memory.db"), str(first), str(last), str(stride)],
         capture_output=True, text=True, timeout=1200, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
@@ -129,7 +130,7 @@ def check_race(folder: Path, processes: int) -> None:
     whole = undisturbed(path, folder)
     children = [
         subprocess.Popen(
-            [sys.executable, str(HERE / "processes.py"), "compact", str(path)],
+            [sys.executable, "-m", "tests.torture.processes", "compact", str(path)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )
         for _ in range(processes)

@@ -10,18 +10,16 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from processes import EAGER
 
-from holdfast import Memory
+from holdfast.memory import Memory
 from holdfast.testing import HashEmbedder
-from memories import QUICK, found, user
-
-PROCESSES = Path(__file__).with_name("processes.py")
+from tests.support.memories import QUICK, found, user
+from tests.torture.processes import EAGER
 
 
 def start(name: str, *arguments: object) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        [sys.executable, str(PROCESSES), name, *map(str, arguments)],
+        [sys.executable, "-m", "tests.torture.processes", name, *map(str, arguments)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )

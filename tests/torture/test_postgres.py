@@ -11,15 +11,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from processes import EAGER
-from test_processes import check_writers, run_all
 
-from holdfast import Memory
 from holdfast.errors import StoreBusy
+from holdfast.memory import Memory
 from holdfast.settings import StoreSettings
 from holdfast.testing import HashEmbedder
-from memories import QUICK, texts, user
-from postgres_server import Throwaway
+from tests.support.memories import QUICK, texts, user
+from tests.support.postgres_server import Throwaway
+from tests.torture.processes import EAGER
+from tests.torture.test_processes import check_writers, run_all
 
 PATIENT = replace(QUICK, store=StoreSettings(durable=True))
 

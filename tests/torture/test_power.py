@@ -7,11 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from powercut import Acknowledged, Sync, Tape, noting_disk
 
-from holdfast import Memory, Settings
-from holdfast.settings import IndexSettings, StoreSettings
+from holdfast.memory import Memory
+from holdfast.settings import IndexSettings, Settings, StoreSettings
 from holdfast.testing import HashEmbedder
+from tests.torture.powercut import Acknowledged, Sync, Tape, noting_disk
 
 DURABLE = Settings(index=IndexSettings(tail=4, vector_tail=4, batch=16))
 CARELESS = replace(DURABLE, store=StoreSettings(durable=False))

@@ -8,20 +8,21 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from processes import EAGER
 
-from holdfast import Memory
+from holdfast.memory import Memory
 from holdfast.testing import HashEmbedder
-from memories import QUICK, texts, user
-
-PROCESSES = Path(__file__).with_name("processes.py")
+from tests.support.memories import QUICK, texts, user
+from tests.torture.processes import EAGER
 
 
 def run_all(calls: list[list[object]]) -> list[list[str]]:
     """Start them all, wait for all; the lines each said."""
     children = [
         subprocess.Popen(
-            [sys.executable, str(PROCESSES), *map(str, call)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            [sys.executable, "-m", "tests.torture.processes", *map(str, call)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         )
         for call in calls
     ]

@@ -8,11 +8,8 @@ from __future__ import annotations
 
 import sys
 from itertools import count
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "torture"))
-
-from killing import die_at_each
+from tests.torture.killing import die_at_each
 
 
 def main(path: str, first: str, stride: str) -> None:

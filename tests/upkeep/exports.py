@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 
-from holdfast import Memory
+from holdfast.memory import Memory
 from holdfast.model import Record
-from holdfast.wire import plain
-from memories import answers, ingest_month
+from holdfast.text.jsonio import plain
+from tests.support.memories import answers, ingest_month
 
 __all__ = ["act", "assert_untouched", "everything", "exported", "lived_in", "put", "small_export"]
 

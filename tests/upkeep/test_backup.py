@@ -14,18 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import Memory
-from holdfast.errors import (
-    HoldfastError,
-    InputError,
-    StoreBusy,
-    StoreDamaged,
-    StoreForeign,
-    StoreNewer,
-)
+from holdfast.errors import HoldfastError, InputError, StoreBusy, StoreDamaged, StoreForeign, StoreNewer
+from holdfast.memory import Memory
 from holdfast.settings import StoreSettings
 from holdfast.testing import HashEmbedder
-from memories import EAGER, QUICK, OpenMemory, answers, found, ingest_month, user
+from tests.support.memories import EAGER, QUICK, OpenMemory, answers, found, ingest_month, user
 
 pytestmark = pytest.mark.requirement("KEEP-5")
 SMALL_STEPS = replace(QUICK, store=StoreSettings(durable=False, copy_pages=4))

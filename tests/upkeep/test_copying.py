@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import Memory
 from holdfast.errors import InputError, NotFound
-from memories import EAGER, QUICK, OpenMemory, answers, ingest_month, texts, user
+from holdfast.memory import Memory
+from tests.support.memories import EAGER, QUICK, OpenMemory, answers, ingest_month, texts, user
 
 pytestmark = pytest.mark.requirement("KEEP-5")
 

@@ -12,15 +12,15 @@ import apsw
 import numpy as np
 import pytest
 
-from holdfast import Memory
-from holdfast.log.ids import new_id
+from holdfast.log.messages import new_id
+from holdfast.memory import Memory
 from holdfast.settings import DoctorSettings, IndexSettings
-from holdfast.store.nouns import Space
-from holdfast.store.sqlite.engine import SqliteStore
-from holdfast.store.sqlite.keys import place, vector_place
+from holdfast.store.sqlite.connection import place, vector_place
+from holdfast.store.sqlite.store import SqliteStore
+from holdfast.store.types import Space
 from holdfast.testing import FailingEmbedder, FixedClock, HashEmbedder
-from holdfast.upkeep.memo import Diagnosis, Finding
-from memories import EAGER, QUICK, OpenMemory, OtherEmbedder, answers, assistant, ingest_month, user
+from holdfast.upkeep.findings import Diagnosis, Finding
+from tests.support.memories import EAGER, QUICK, OpenMemory, OtherEmbedder, answers, assistant, ingest_month, user
 
 NOW = datetime(2026, 5, 4, 8, 30, tzinfo=UTC)
 MANY = "a long turn " * 200

@@ -9,14 +9,15 @@ from pathlib import Path
 
 import anyio
 import pytest
-from people import own_words, talk
 
-from holdfast import AsyncMemory, Memory
+from holdfast.aio import AsyncMemory
 from holdfast.errors import InputError, NotFound
+from holdfast.memory import Memory
 from holdfast.model import Entry, Record
 from holdfast.settings import ChatSettings, CompactSettings
 from holdfast.testing import FailingEmbedder, HashEmbedder, ScriptedChat
-from memories import EAGER, QUICK, OpenMemory, answers, assistant, texts, user
+from tests.support.memories import EAGER, QUICK, OpenMemory, answers, assistant, texts, user
+from tests.support.people import own_words, talk
 
 pytestmark = pytest.mark.requirement("KEEP-4")
 

@@ -8,11 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from people import own_words, talk
 
-from holdfast import Memory
+from holdfast.memory import Memory
 from holdfast.testing import HashEmbedder
-from memories import QUICK
+from tests.support.memories import QUICK
+from tests.support.people import own_words, talk
 
 SETTINGS = replace(QUICK, compact=replace(QUICK.compact, automatic=False))
 STRIDE = 23
@@ -28,9 +28,8 @@ def test_an_erase_that_is_killed_anywhere_is_finished_by_the_next_open_or_did_no
         memory.flush()
         memory.compact("gone", force=True)
         memory.flush()
-    program = Path(__file__).parent / "erasing.py"
     done = subprocess.run(
-        [sys.executable, str(program), str(path), "1", str(STRIDE)],
+        [sys.executable, "-m", "tests.upkeep.erasing", str(path), "1", str(STRIDE)],
         capture_output=True, text=True, timeout=600, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")

@@ -9,18 +9,17 @@ from pathlib import Path
 
 import apsw
 import pytest
-from people import coined, own_words, questions, talk
 
-from holdfast import Memory
+from holdfast.memory import Memory
 from holdfast.model import Record
 from holdfast.settings import CompactSettings
-from holdfast.store.nouns import Scope
 from holdfast.store.open import open_store
+from holdfast.store.types import Scope
 from holdfast.testing import HashEmbedder
-from holdfast.upkeep.bytesearch import ByteSearch
-from holdfast.upkeep.proof import Traces, prove
-from holdfast.wire import plain
-from memories import EAGER, QUICK, OpenMemory
+from holdfast.text.jsonio import plain
+from holdfast.upkeep.erase import ByteSearch, Traces, prove
+from tests.support.memories import EAGER, QUICK, OpenMemory
+from tests.support.people import coined, own_words, questions, talk
 
 pytestmark = pytest.mark.requirement("KEEP-4")
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import apsw
 import pytest
 
-from holdfast import Memory, Settings
 from holdfast.errors import InputError
-from holdfast.settings import DoctorSettings
+from holdfast.memory import Memory
+from holdfast.settings import DoctorSettings, Settings
 from holdfast.testing import HashEmbedder
-from holdfast.upkeep.memo import Diagnosis, Finding
+from holdfast.upkeep.findings import Diagnosis, Finding
 
 TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 MEMORIES = [

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import Memory, Record
 from holdfast.errors import InputError, NotFound
-from holdfast.model import Provenance
+from holdfast.memory import Memory
+from holdfast.model import Provenance, Record
 from holdfast.settings import JanitorSettings
 from holdfast.testing import FixedClock
-from holdfast.wire import plain
-from memories import EAGER, QUICK, OpenMemory, answers, assistant, ingest_month, user
+from holdfast.text.jsonio import plain
+from tests.support.memories import EAGER, QUICK, OpenMemory, answers, assistant, ingest_month, user
 
 NOW = datetime(2026, 5, 4, 8, 30, tzinfo=UTC)
 COUNTING = replace(QUICK, janitor=JanitorSettings())

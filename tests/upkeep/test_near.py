@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.admit.similarity import Likeness, compare
-from holdfast.derive.vectors import embed_texts
+from holdfast.admit.merge import Likeness, compare
+from holdfast.index.vectors import embed_texts
 from holdfast.settings import DoctorSettings
 from holdfast.testing import HashEmbedder
-from holdfast.upkeep.near import copies, near_copies
-from holdfast.words import FUNCTION_WORDS, terms
-from memories import QUICK, OpenMemory
+from holdfast.text.words import FUNCTION_WORDS, terms
+from holdfast.upkeep.audit import copies, near_copies
+from tests.support.memories import QUICK, OpenMemory
 
 WHO = ("Anna", "my sister", "one man", "a man", "the old neighbour", "our two young nurses", "your sister", "they")
 DOES = ("lives", "really lives", "worked", "works", "does not work", "drinks the strong tea", "drinks the tea")

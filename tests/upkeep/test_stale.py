@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from holdfast.upkeep.stale import last_day, passed
+from holdfast.upkeep.audit import last_day, passed
 
 pytestmark = pytest.mark.requirement("KEEP-3")
 

@@ -13,17 +13,17 @@ from pathlib import Path
 import anyio
 import numpy as np
 import pytest
-from exports import assert_untouched, everything, lived_in, small_export
-from hostile_texts import HOSTILE
 from numpy.typing import NDArray
 
-from holdfast import AsyncMemory
+from holdfast.aio import AsyncMemory
 from holdfast.errors import InputError
 from holdfast.model import Record
 from holdfast.settings import ChatSettings, LogSettings
 from holdfast.testing import FixedClock, HashEmbedder, ScriptedChat
-from holdfast.wire import plain
-from memories import EAGER, QUICK, CountingEmbedder, OpenMemory, ingest_month, user
+from holdfast.text.jsonio import plain
+from tests.support.hostile_texts import HOSTILE
+from tests.support.memories import EAGER, QUICK, CountingEmbedder, OpenMemory, ingest_month, user
+from tests.upkeep.exports import assert_untouched, everything, lived_in, small_export
 
 pytestmark = pytest.mark.requirement("KEEP-5")
 NOON = FixedClock(datetime(2026, 5, 4, 12, 0, tzinfo=UTC))

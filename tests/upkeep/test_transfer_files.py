@@ -8,10 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from exports import assert_untouched, small_export
 
 from holdfast.errors import InputError
-from memories import OpenMemory, user
+from tests.support.memories import OpenMemory, user
+from tests.upkeep.exports import assert_untouched, small_export
 
 pytestmark = pytest.mark.requirement("KEEP-5")
 

@@ -7,13 +7,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from exports import act, exported, lived_in, put, small_export
 
 from holdfast.errors import InputError
 from holdfast.settings import JanitorSettings
 from holdfast.testing import FixedClock
-from holdfast.wire import plain
-from memories import QUICK, OpenMemory, texts, user
+from holdfast.text.jsonio import plain
+from tests.support.memories import QUICK, OpenMemory, texts, user
+from tests.upkeep.exports import act, exported, lived_in, put, small_export
 
 pytestmark = pytest.mark.requirement("KEEP-5")
 NOON = FixedClock(datetime(2026, 5, 4, 12, 0, tzinfo=UTC))

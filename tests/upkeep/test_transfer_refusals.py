@@ -10,14 +10,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from exports import act, assert_untouched, put, small_export
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast import Memory
 from holdfast.errors import InputError
+from holdfast.memory import Memory
 from holdfast.settings import LogSettings, TransferSettings
-from memories import QUICK, OpenMemory
+from tests.support.memories import QUICK, OpenMemory
+from tests.upkeep.exports import act, assert_untouched, put, small_export
 
 pytestmark = pytest.mark.requirement("KEEP-5")
 

@@ -12,11 +12,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from holdfast.admit.floor import Reason, judge
-from holdfast.admit.sentences import prose, sentences
 from holdfast.admit.values import Word, WordKind, read
-from holdfast.words import fold
-
-__all__ = ["Grounding", "ground"]
+from holdfast.text.sentences import prose, sentences
+from holdfast.text.words import fold
 
 
 @dataclass(frozen=True, slots=True)

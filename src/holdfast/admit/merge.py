@@ -6,29 +6,273 @@ replaces another when a reason can be told (MERGE-4) and its source is no worse 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from enum import StrEnum
 
-from holdfast.admit.replacement import reading_of
-from holdfast.admit.similarity import Comparison, Likeness, compare
 from holdfast.admit.supersede import replaces
-from holdfast.admit.topics import same_matter
+from holdfast.admit.topics import reading_of, same_matter
+from holdfast.admit.values import Reading, Word, WordKind
 from holdfast.model import Kind, Provenance
 from holdfast.models.embedder import Thresholds
 from holdfast.settings import MergeSettings
+from holdfast.text.vocabulary import POSSESSIVES, word_set
 
-__all__ = [
-    "Add",
-    "Drop",
-    "Merge",
-    "Neighbour",
-    "Statement",
-    "Supersede",
-    "Verdict",
-    "decide",
-    "trust",
-]
+# --- The value guard: whether two texts say the same, and if not, in which word they differ (MERGE-3).
+
+
+class Likeness(StrEnum):
+    """How the first text stands to the second."""
+
+    SAME = "same"
+    MORE = "more"
+    """It says all the second says, and something more that contradicts nothing."""
+    LESS = "less"
+    DIFFERENT = "different"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    likeness: Likeness
+    reason: str
+    """In words, for the receipt: what differs, or that nothing does."""
+
+
+LONGEST = 10_000
+"""A claim is a sentence; a page of many sentences has no one value to compare, and must not hold the worker."""
+_POSSESSORS = frozenset(POSSESSIVES.values())
+_OPENERS = _POSSESSORS | {"a", "an", "the"}
+MOST_EXTRA = 2
+"""Words the more specific of two texts may add: with more, it says something else as well."""
+# What may be added without another value, condition or doubt.
+_HARMLESS = frozenset({WordKind.PLAIN})
+# Statements that a narrower object makes narrower, not more specific: "I hate cheese", "I hate blue cheese".
+_NARROWED = word_set(
+    "hate dislike enjoy love prefer avoid allergic eat drink use call want need support speak know wear"
+)
+_ON_IN = ({"on", "onto", "upon"}, {"in", "into"})
+
+
+def compare(first: str, second: str) -> Comparison:
+    """Whether the texts may stand for one another."""
+    if first.strip() == second.strip() and first.strip():
+        return Comparison(Likeness.SAME, "the same words")
+    if max(len(first), len(second)) > LONGEST:
+        return Comparison(Likeness.DIFFERENT, f"a text of more than {LONGEST:,} characters merges only with itself")
+    return compare_readings(reading_of(first), reading_of(second))
+
+
+def compare_readings(first: Reading, second: Reading) -> Comparison:
+    """The same over texts that were read already."""
+    if not first.words and not second.words:
+        return Comparison(Likeness.DIFFERENT, "neither text says anything that could be compared")
+    first, second = _one_is_a(first, second), _one_is_a(second, first)
+    ours, theirs = Counter(first.keys), Counter(second.keys)
+    only_first, only_second = _words_of(first, ours - theirs), _words_of(second, theirs - ours)
+    if only_first and only_second:
+        return Comparison(Likeness.DIFFERENT, _difference(only_first, only_second))
+    if tense := _tense(first, second):
+        return Comparison(Likeness.DIFFERENT, tense)
+    if whose := _whose(first, second):
+        return Comparison(Likeness.DIFFERENT, whose)
+    if not only_first and not only_second:
+        if order := _order(first.words, second.words):
+            return Comparison(Likeness.DIFFERENT, order)
+        return Comparison(Likeness.SAME, "no number, date, name, negation or other deciding word differs")
+    more, less, extra = (first, second, only_first) if only_first else (second, first, only_second)
+    if reason := _not_just_more(more, less, extra):
+        return Comparison(Likeness.DIFFERENT, reason)
+    said = ", ".join(repr(word.said) for word in extra)
+    return Comparison(Likeness.MORE if only_first else Likeness.LESS, f"one only adds {said}")
+
+
+def additions(reading: Reading) -> list[Word]:
+    """Words that a text may have and another lack without contradicting it, up to MOST_EXTRA of them."""
+    return [word for at, word in enumerate(reading.words) if word.kind in _HARMLESS and _modifies(reading, at)]
+
+
+def is_loose_one(word: Word) -> bool:
+    """Whether it may count for nothing: a "one" that only means "a"."""
+    return word.said.lower() == "one"
+
+
+def _one_is_a(reading: Reading, other: Reading) -> Reading:
+    """The text without a "one" that only means "a", as in "one man": unless the other text counts too."""
+    if not any(is_loose_one(word) for word in reading.words) or "1" in other.keys:
+        return reading
+    single = {word.key for word in other.words if {"a", "an"} & set(word.lead)}
+    kept = [
+        word
+        for word, after in zip(reading.words, (*reading.words[1:], None), strict=True)
+        if not (is_loose_one(word) and after is not None and not after.lead and after.key in single)
+    ]
+    return Reading(tuple(kept), reading.tail)
+
+
+def _words_of(reading: Reading, counts: Counter[str]) -> list[Word]:
+    left = Counter(counts)
+    found = []
+    for word in reading.words:
+        if left[word.key] > 0:
+            left[word.key] -= 1
+            found.append(word)
+    return found
+
+
+def _difference(first: list[Word], second: list[Word]) -> str:
+    """The most telling pair of differing words."""
+    order = list(WordKind)
+    word = min((*first, *second), key=lambda word: order.index(word.kind))
+    ours = [other.said for other in first if other.kind is word.kind] or [first[0].said]
+    theirs = [other.said for other in second if other.kind is word.kind] or [second[0].said]
+    return f"they differ in a {word.kind.value}: {ours[0]!r} and {theirs[0]!r}"
+
+
+def _not_just_more(more: Reading, less: Reading, extra: list[Word]) -> str | None:
+    """Why the longer text is not simply the more specific one; None when it is."""
+    for word in extra:
+        if word.kind not in _HARMLESS:
+            return f"only one has the {word.kind.value} {word.said!r}"
+    if len(extra) > MOST_EXTRA:
+        return f"one says more: {', '.join(repr(word.said) for word in extra)}"
+    keys = less.keys
+    if any(key in _NARROWED for key in keys) or any(word.kind is WordKind.NEGATION for word in less.words):
+        return f"only one has the word {extra[0].said!r}, which narrows what is said"
+    places = {word.start for word in extra}
+    rest = [word for word in more.words if word.start not in places]
+    if order := _order(tuple(rest), less.words):
+        return order
+    for index, word in enumerate(more.words):
+        if word.start in places and not _modifies(more, index):
+            return f"only one has the word {word.said!r}"
+    return None
+
+
+def _modifies(reading: Reading, index: int) -> bool:
+    """Whether a word only describes the one after it: "a young child", but not "a child actor"."""
+    word = reading.words[index]
+    if word.key.endswith("ly"):
+        return True
+    if index + 1 >= len(reading.words):
+        return False
+    after = reading.words[index + 1]
+    counted = not word.lead and index > 0 and reading.words[index - 1].kind is WordKind.NUMBER  # "two young boys"
+    opened = counted or (word.lead[-1:] and word.lead[-1] in _OPENERS)
+    return bool(opened) and not after.lead and after.kind in (WordKind.PLAIN, WordKind.NAME)
+
+
+def _tense(first: Reading, second: Reading) -> str | None:
+    """A verb in the past here and in the present there: who lived in Porto need not live there."""
+    theirs: dict[str, dict[bool, str]] = {}
+    for word in second.words:
+        theirs.setdefault(word.key, {}).setdefault(word.past, word.said)
+    for word in first.words:
+        others = theirs.get(word.key)
+        if others and word.kind is WordKind.PLAIN and word.past not in others:
+            return f"they differ in tense: {word.said!r} and {others[not word.past]!r}"
+    return None
+
+
+def _whose(first: Reading, second: Reading) -> str | None:
+    """A possessor or a place that both name, and name differently."""
+    theirs: dict[str, Word] = {}
+    for word in second.words:
+        theirs.setdefault(word.key, word)
+    seen: set[str] = set()
+    for word in first.words:
+        other = theirs.get(word.key)
+        if other is None or word.key in seen:
+            continue
+        seen.add(word.key)
+        ours_has, theirs_has = _POSSESSORS & set(word.lead), _POSSESSORS & set(other.lead)
+        if ours_has and theirs_has and ours_has != theirs_has:
+            return f"they differ in whose {word.said!r} it is"
+        if word.kind in (WordKind.PLAIN, WordKind.NAME):
+            on, inside = _ON_IN
+            lead, other_lead = set(word.lead), set(other.lead)
+            if (lead & on and other_lead & inside) or (lead & inside and other_lead & on):
+                here, there = (" ".join((*found.lead, found.said)) for found in (word, other))
+                return f"they differ in where: {here!r} and {there!r}"
+    return None
+
+
+def _order(first: tuple[Word, ...], second: tuple[Word, ...]) -> str | None:
+    """Why a different order of the same words says something else; None when it does not."""
+    for ours in {first, _active(first)}:
+        for theirs in {second, _active(second)}:
+            if _same_order(ours, theirs):
+                return None
+    return "the same words stand in another order"
+
+
+def _same_order(first: tuple[Word, ...], second: tuple[Word, ...]) -> bool:
+    """Whether the words stand alike, or one phrase moved that may stand anywhere."""
+    ours, theirs = [word.key for word in first], [word.key for word in second]
+    if ours == theirs:
+        return True
+    start = next(i for i, (a, b) in enumerate(zip(ours, theirs, strict=True)) if a != b)
+    end = next(i for i, (a, b) in enumerate(zip(reversed(ours), reversed(theirs), strict=True)) if a != b)
+    middle, other = first[start : len(first) - end], second[start : len(second) - end]
+    keys = [word.key for word in other]
+    for cut in _cuts(middle, other):
+        if [word.key for word in (*middle[cut:], *middle[:cut])] == keys:
+            return _may_move(middle, other, cut)
+    return False
+
+
+def _cuts(middle: tuple[Word, ...], other: tuple[Word, ...]) -> list[int]:
+    """Where the first block may end: before the word the other text starts with. At most a few, so this is linear."""
+    places = [index for index, word in enumerate(middle) if word.key == other[0].key and index]
+    return places[:_MOST_CUTS]
+
+
+def _may_move(middle: tuple[Word, ...], other: tuple[Word, ...], cut: int) -> bool:
+    left, right = middle[0], middle[cut]
+    left_there, right_there = other[len(middle) - cut], other[0]
+    if _movable(left, left_there) or _movable(right, right_there):
+        return True  # "in January I …", "… in January"
+    if {"and", "or"} & set(right.lead) and {"and", "or"} & set(left_there.lead):
+        return True  # "a boy and a girl"
+    if _equates(right) and _equates(left_there):
+        return True  # "Imre is my best friend"
+    if len(middle) == 2 and (_which_is(right) or _which_is(left_there)):
+        return True  # "a dog which is black"
+    of_there = "of" in right.lead and left_there.lead[:1] == ("s",)
+    return of_there or ("of" in left_there.lead and right.lead[:1] == ("s",))  # "the name of my dog", "my dog's name"
+
+
+def _which_is(word: Word) -> bool:
+    return bool({"which", "who", "that"} & set(word.lead) and {"is", "are", "was", "were"} & set(word.lead))
+
+
+def _active(words: tuple[Word, ...]) -> tuple[Word, ...]:
+    """The passive as the active: "B is hit by A in C" as "A hit B in C"; any other sentence as it is."""
+    agent = next((i for i, word in enumerate(words) if "by" in word.lead), 0)
+    verb = next((i for i in range(1, agent) if _BE & set(words[i].lead)), 0)
+    if not verb:
+        return words
+    end = next((i for i in range(agent + 1, len(words)) if _MOVABLE_LEADS & set(words[i].lead)), len(words))
+    return (*words[agent:end], words[verb], *words[:verb], *words[verb + 1 : agent], *words[end:])
+
+
+_BE = word_set("be is am are was were been being get gets got")
+_MOST_CUTS = 4
+_MOVABLE_LEADS = word_set("in on at for with by to")
+
+
+def _movable(here: Word, there: Word) -> bool:
+    """A phrase that its own preposition ties to the sentence may stand anywhere in it."""
+    if here.kind is WordKind.DATE and there.kind is WordKind.DATE:
+        return True
+    if here.kind is WordKind.PLACE:
+        return True
+    return bool(_MOVABLE_LEADS & set(here.lead) & set(there.lead))
+
+
+def _equates(word: Word) -> bool:
+    return bool({"is", "are", "am", "was", "were", "s"} & set(word.lead)) and not _MOVABLE_LEADS & set(word.lead)
 
 
 @dataclass(frozen=True, slots=True)

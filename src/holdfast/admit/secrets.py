@@ -13,8 +13,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 
-__all__ = ["Found", "Masked", "mask"]
-
 
 @dataclass(frozen=True, slots=True)
 class Found:

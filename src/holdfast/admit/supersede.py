@@ -11,22 +11,12 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from holdfast.admit.amounts import by_amount
-from holdfast.admit.attitudes import by_attitude
-from holdfast.admit.changed_claims import by_attribute, claims_of
-from holdfast.admit.changed_things import by_change
-from holdfast.admit.cues import adds_beside, clauses
-from holdfast.admit.denied import denial, turned
-from holdfast.admit.frames import ValueType, align, measure, same_key, value_type
-from holdfast.admit.fulfilled import by_outcome
-from holdfast.admit.holds import Holds, one_value, plain_value
-from holdfast.admit.replacement import NOW, REMEMBERED, TIES, Replacement, keys_of, reading_of, said
-from holdfast.admit.revised import by_revision
-from holdfast.admit.topics import topics
+from holdfast.admit.attributes import adds_beside, by_attribute, claims_of, clauses
+from holdfast.admit.changes import by_amount, by_attitude, by_change, by_outcome, by_revision, denial, turned
+from holdfast.admit.frames import Holds, ValueType, align, measure, one_value, plain_value, same_key, value_type
+from holdfast.admit.topics import NOW, REMEMBERED, TIES, Replacement, keys_of, reading_of, said, topics
 from holdfast.admit.values import Reading, WordKind
-from holdfast.admit.vocabulary import word_set
-
-__all__ = ["Replacement", "replaces"]
+from holdfast.text.vocabulary import word_set
 
 MOST_CHARS = 600
 """A claim is a sentence. Longer texts are kept beside one another, never retired by rules made for sentences."""

@@ -9,15 +9,24 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
 
-from holdfast.admit.similarity import Likeness, compare
-from holdfast.errors import InputError
-from holdfast.insight import Pair, ThresholdFigures
-from holdfast.json_lines import lines_of_text, text_of_file
+import numpy as np
+from numpy.typing import NDArray
 
-__all__ = ["around", "draw", "figures", "judgements_of_file", "read_judgements", "weigh"]
+from holdfast.admit.merge import Likeness, compare
+from holdfast.admit.secrets import mask
+from holdfast.errors import InputError
+from holdfast.index.vectors import matrix
+from holdfast.model import Origin, Role
+from holdfast.models.embedder import Profile
+from holdfast.results import Pair, ThresholdFigures, Tuning
+from holdfast.settings import Settings
+from holdfast.store.protocol import Snapshot
+from holdfast.store.types import Space
+from holdfast.text.jsonio import lines_of_text, text_of_file
 
 _AROUND = (-0.10, -0.05, 0.0, 0.03, 0.06)
 _STOPPED_SHARE = 4  # of the sample one in so many is a pair that the guard stops: what it misses is seen there
@@ -121,3 +130,103 @@ def _read(given: Sequence[tuple[str, object]]) -> list[Pair]:
         if same is not None:
             judged.append(weigh(new, old, float(cosine), str(said.get("of", "record")), same))
     return judged
+
+
+# --- Pairs that lie close: what the similarity gate compared, and the user's turns beside their nearest earlier
+# ones.
+
+
+_PLACED = ("added", "merged", "replaces", "dropped")  # what admit/place.py says of a candidate
+_ROWS = 512  # turns compared with all before them in one product
+
+
+def pairs_of_records(view: Snapshot, lowest: float) -> tuple[int, list[Pair]]:
+    """How many candidates were placed, and those with a record at least this near, as it stood then."""
+    told = view.decisions(_PLACED)
+    pairs = []
+    candidates = 0
+    for _, decision in told:
+        if "record" not in decision.details:  # a record's own receipt of the same event
+            continue
+        candidates += 1
+        near = decision.details.get("compared")
+        if isinstance(near, Mapping) and near["cosine"] >= lowest:
+            pairs.append(weigh(near["said"], near["known"], near["cosine"], "record"))
+    return candidates, pairs
+
+
+def pairs_of_turns(view: Snapshot, fingerprint: str, lowest: float, most: int) -> tuple[int, list[Pair]]:
+    """The user's newest turns, each with the nearest earlier one; one row a turn, as the gate would see it."""
+    hidden = set(view.hidden(Space.TURN))
+    own = {
+        turn.seq: turn.text
+        for turn in view.recent_turns(2 * most, None, None, None)
+        if turn.role is Role.USER and turn.origin is Origin.USER and turn.seq not in hidden
+    }
+    seqs = sorted(own)[-most:]
+    stored = sorted(view.vectors(Space.TURN, fingerprint, seqs))
+    if not stored:
+        return 0, []
+    vectors = matrix(stored)
+    nearest, cosines = _nearest_before(vectors)
+    pairs = [
+        _masked(weigh(own[stored[row][0]], own[stored[nearest[row]][0]], round(float(cosine), 4), "turn"))
+        for row, cosine in enumerate(cosines)
+        if cosine >= lowest
+    ]
+    return len(stored), pairs
+
+
+def _masked(pair: Pair) -> Pair:
+    """Compared as it was said, shown without secrets: a candidate's are masked already, a turn's are not (ADMIT-7)."""
+    return replace(pair, new=mask(pair.new).text, old=mask(pair.old).text, reason=mask(pair.reason).text)
+
+
+def _nearest_before(vectors: NDArray[np.float32]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """For each row the row before it that is nearest, and how near; the first has none (-1)."""
+    nearest = np.zeros(len(vectors), np.int64)
+    cosines = np.full(len(vectors), -1.0, np.float32)
+    for start in range(0, len(vectors), _ROWS):
+        part = vectors[start : start + _ROWS]
+        products = part @ vectors[: start + len(part)].T
+        products[np.arange(products.shape[1])[None, :] >= np.arange(start, start + len(part))[:, None]] = -1.0
+        nearest[start : start + len(part)] = products.argmax(axis=1)
+        cosines[start : start + len(part)] = products.max(axis=1)
+    return nearest, cosines
+
+
+# --- Tune similarity: one namespace's close pairs, weighed at several thresholds.
+
+
+def tune(
+    view: Snapshot,
+    profile: Profile,
+    thresholds: Sequence[float] | None,
+    sample: int,
+    judged: Iterable[Mapping[str, object] | Pair] | None,
+    settings: Settings,
+) -> Tuning:
+    noted = settings.admit.noted_cosine
+    used = settings.merge.same or profile.thresholds.same
+    asked = _checked(thresholds, noted) if thresholds is not None else around(used, noted)
+    told = read_judgements(judged or ())
+    placed, of_records = pairs_of_records(view, asked[0])
+    turns, of_turns = pairs_of_turns(view, profile.fingerprint, asked[0], settings.admit.tuned_turns)
+    return Tuning(
+        threshold=used,
+        records=figures(placed, of_records, [pair for pair in told if pair.of == "record"], asked),
+        turns=figures(turns, of_turns, [pair for pair in told if pair.of != "record"], asked),
+        sample=draw([*of_records, *of_turns], sample),
+    )
+
+
+def _checked(thresholds: Sequence[float], lowest: float) -> tuple[float, ...]:
+    for one in thresholds:
+        if isinstance(one, bool) or not isinstance(one, int | float) or not lowest <= one <= 1:
+            raise InputError(
+                f"a similarity threshold lies from {lowest:g} to 1, not {one!r} (nearer pairs alone are noted: "
+                "the setting admit.noted_cosine)"
+            )
+    if not thresholds:
+        raise InputError("give at least one similarity threshold, or none for those around the one in use")
+    return tuple(sorted(set(thresholds)))

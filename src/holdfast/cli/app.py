@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
 from typing import Annotated
 
 import typer
 
 from holdfast.version import __version__
 
-__all__ = ["open_app"]
+COMMANDS = "holdfast.commands"
+"""The entry point group through which other distributions add commands; holdfast-bench adds `bench`."""
 
 _START, _KEEP, _RECALL, _KNOW, _CARE = "Start here", "Keep", "Recall", "Ask it about itself", "Look after it"
 _SERVE = "Serve it"
@@ -23,31 +25,30 @@ _VERBS = {
     "search": (_RECALL, "memory_verbs", "search"),
     "recent": (_RECALL, "memory_verbs", "recent"),
     "thread": (_RECALL, "memory_verbs", "thread"),
-    "themes": (_RECALL, "themes", "themes"),
-    "context": (_RECALL, "context_verb", "context"),
-    "active": (_RECALL, "compact_verbs", "active"),
-    "expand": (_RECALL, "compact_verbs", "expand"),
+    "themes": (_RECALL, "memory_verbs", "themes"),
+    "context": (_RECALL, "memory_verbs", "context"),
+    "active": (_RECALL, "memory_verbs", "active"),
+    "expand": (_RECALL, "memory_verbs", "expand"),
     "why": (_KNOW, "memory_verbs", "why"),
     "history": (_KNOW, "insight_verbs", "history"),
     "stats": (_KNOW, "insight_verbs", "stats"),
     "status": (_KNOW, "memory_verbs", "status"),
-    "compact": (_CARE, "compact_verbs", "compact"),
+    "compact": (_CARE, "memory_verbs", "compact"),
     "doctor": (_CARE, "upkeep_verbs", "doctor"),
     "janitor": (_CARE, "upkeep_verbs", "janitor"),
     "export": (_CARE, "transfer_verbs", "export"),
     "import": (_CARE, "transfer_verbs", "import_file"),
     "backup": (_CARE, "transfer_verbs", "backup"),
     "restore": (_CARE, "transfer_verbs", "restore"),
-    "copy": (_CARE, "copy_verb", "copy"),
-    "erase": (_CARE, "erase_verbs", "erase"),
+    "copy": (_CARE, "transfer_verbs", "copy"),
+    "erase": (_CARE, "upkeep_verbs", "erase"),
     "calibrate": (_CARE, "insight_verbs", "calibrate"),
     "tune": (_CARE, "insight_verbs", "tune"),
-    "mcp": (_SERVE, "mcp_verb", "mcp"),
-    "serve": (_SERVE, "serve_verb", "serve"),
+    "mcp": (_SERVE, "serve_verbs", "mcp"),
+    "serve": (_SERVE, "serve_verbs", "serve"),
     "rpc": (_SERVE, "serve_verbs", "rpc"),
     "eval": (_CARE, "eval_verbs", "app"),
-    "store": (_CARE, "store_verbs", "app"),
-    "bench": (_CARE, "bench", "app"),
+    "store": (_CARE, "upkeep_verbs", "app"),
 }
 """By name: where the help lists it, and the module and the function, or the group of further verbs, that it is."""
 
@@ -64,13 +65,21 @@ def open_app(args: Sequence[str] = ()) -> typer.Typer:
     )
     app.callback(epilog="Every verb has --help and --json. The store is --store or HOLDFAST_STORE, the namespace "
         "--namespace or HOLDFAST_NAMESPACE.")(_root)  # fmt: skip
-    for name in args[:1] if args and args[0] in _VERBS else _VERBS:
+    if args and args[0] in _VERBS:
+        names: Sequence[str] = args[:1]
+        plugins: list[EntryPoint] = []
+    else:
+        names = list(_VERBS)
+        plugins = sorted(entry_points(group=COMMANDS), key=lambda one: one.name)
+    for name in names:
         panel, module, found_as = _VERBS[name]
         found = getattr(import_module(f"holdfast.cli.{module}"), found_as)
         if isinstance(found, typer.Typer):
             app.add_typer(found, name=name, rich_help_panel=panel)
         else:
             app.command(name, rich_help_panel=panel)(found)
+    for plugin in plugins:
+        app.add_typer(plugin.load(), name=plugin.name, rich_help_panel=_CARE)
     return app
 
 

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import shlex
+import shutil
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
+from rich.text import Text
 
-from holdfast.cli.json_out import print_json
+from holdfast.cli import render as show
 from holdfast.cli.options import EmbedderOption, JsonOption, open_memory
+from holdfast.cli.render_insight import show_history, show_stats
+from holdfast.cli.run import print_json
+from holdfast.model import Kind
 
 if TYPE_CHECKING:
-    from holdfast.answers import Asked, IngestAnswer
     from holdfast.demo import Question
-    from holdfast.insight import History
     from holdfast.memory import Memory
     from holdfast.model import Record
-
-__all__ = ["demo"]
+    from holdfast.results import Asked, DemoAnswer, History, IngestAnswer
 
 _SHOWN = 2
 _MOST = 1000  # more records than a month makes
@@ -41,8 +46,8 @@ def demo(
 
     [dim]holdfast demo --store demo.db[/dim]
     """
-    from holdfast.answers import DemoAnswer
     from holdfast.demo import FIRST_SESSION, NAMESPACE, questions
+    from holdfast.results import DemoAnswer
 
     shown = [question for question in questions() if question.show]
     with _place(store) as place, open_memory(place, NAMESPACE, embedder) as memory:
@@ -53,7 +58,6 @@ def demo(
         if as_json:
             print_json(answer)
             return
-        from holdfast.cli.show_demo import tell, what_next
 
         rest = tuple(_ask(memory, question, key_of) for question in questions() if not question.show)
         tell(memory, answer, {question.question: question.note for question in shown}, rest, _SHOWN)
@@ -73,12 +77,11 @@ def _place(store: str | None) -> Iterator[str]:
 
 def _remember_month(memory: Memory) -> tuple[IngestAnswer, dict[str, str | None]]:
     """Ingest the sample; also which turn carries which key, to tell whether an answer was found."""
-    from holdfast.answers import IngestAnswer
-    from holdfast.cli.ingest import keep, wait_for_meaning
-    from holdfast.cli.transcripts import Way, read_transcript
+    from holdfast.cli.ingest import Way, keep, read_transcript, wait_for_meaning
     from holdfast.demo import month
-    from holdfast.moments import utc_now
+    from holdfast.results import IngestAnswer
     from holdfast.settings import load_settings
+    from holdfast.text.time import utc_now
 
     start = time.perf_counter()
     with month().open("rb") as source:
@@ -91,7 +94,7 @@ def _remember_month(memory: Memory) -> tuple[IngestAnswer, dict[str, str | None]
 
 
 def _ask(memory: Memory, question: Question, key_of: dict[str, str | None]) -> Asked:
-    from holdfast.answers import Asked
+    from holdfast.results import Asked
 
     hits = memory.search(question.question, limit=_SHOWN)
     ranks = (
@@ -114,3 +117,91 @@ def _longest(memory: Memory) -> History:
     """The matter that changed most often."""
     found = [memory.history(record.id) for record in _records(memory)]
     return max(found, key=lambda history: len(history.versions))
+
+
+# --- The demo for a person's eyes: what was made of the month, what changed in it, and how questions are
+# answered.
+
+
+_FACTS = 4
+_NEWEST = 2
+
+
+def tell(memory: Memory, demo: DemoAnswer, notes: Mapping[str, str], rest: tuple[Asked, ...], depth: int) -> None:
+    out = show.console()
+    out.print("One person's month with an assistant: work, a move, a family, four languages.\n")
+    show.show_ingest(demo.ingest)
+    _tell_records(out, demo)
+    for one in demo.asked:
+        _head(out, one.question, notes[one.question])
+        for rank, hit in enumerate(one.hits, 1):
+            show.print_hit(out, rank, hit, with_id=False)
+        _verdict(out, one, depth)
+    _head(out, "What did we talk about last?", f"recent(limit={_NEWEST}, kind='exchange'): by time, not by likeness")
+    show.show_recent(memory.recent(limit=_NEWEST, kind="exchange"), full=False)
+    best = next((one for one in demo.asked if one.found_at == 1 and one.hits[0].kind is not Kind.TURN), None)
+    if best is not None:
+        _head(out, f"How does it know the answer to “{best.question}”", "why(id): what was decided about its turn")
+        show.show_why(memory.why(best.hits[0].turn_ids[0]))
+    _score(out, demo.asked, rest, depth)
+
+
+def _tell_records(out: Console, demo: DemoAnswer) -> None:
+    turns, made = demo.stats.total.turns, demo.stats.total.added + demo.stats.total.superseded
+    _head(out, "What was made of it?", "recent(kind='record'): what she said of herself, in her own words")
+    show.show_recent(demo.kept[:_FACTS], full=False)
+    out.print(f"… {made:,} records of {turns:,} turns; what they leave out is found as the turn it was.")
+    _head(out, "What changed?", "history(id): what was replaced is retired with its reason, never deleted")
+    show_history(demo.changed)
+    _head(out, "What did the gates do?", "stats(): counted by day; here the whole month")
+    show_stats(demo.stats, by_day=False)
+
+
+def _head(out: Console, title: str, note: str) -> None:
+    out.print(f"\n{title}", style="bold yellow")
+    out.print(note, style="dim")
+
+
+def _verdict(out: Console, one: Asked, depth: int) -> None:
+    if one.found_at is None:
+        show.print_indented(out, Text(f"not among the first {depth}: {one.answer}", style="red"), first="  ✗ ")
+    else:
+        show.print_indented(out, Text(f"hit {one.found_at}: {one.answer}", style="green"), first="  ✓ ")
+
+
+def _score(out: Console, asked: tuple[Asked, ...], rest: tuple[Asked, ...], depth: int) -> None:
+    """A score on questions picked for their answers says nothing of the others, so theirs is told too."""
+    found = sum(one.found_at is not None for one in asked)
+    times = sorted(one.ms for one in asked)
+    median = times[len(times) // 2] if times else 0.0
+    out.print(f"\n{found} of {len(asked)} answers among the first {depth} hits; median search {median:.1f} ms.")
+    others = sum(one.found_at is not None for one in rest)
+    out.print(
+        f"These {len(asked)} were picked because search finds them; of the other {len(rest)} sample questions it "
+        f"finds {others}."
+    )
+
+
+def what_next(store: str | None, namespace: str) -> None:
+    out = show.console()
+    kept = shlex.quote(store or "demo.db")
+    out.print("\nTry next", style="bold")
+    activate = Path(sys.executable).with_name("activate")
+    if shutil.which("holdfast") is None and activate.exists():  # `make demo` runs in an environment that nobody entered
+        out.print(f"  . {shlex.quote(_shortest(activate))}          puts holdfast on your path", soft_wrap=True)
+    if store is None:
+        out.print(f"  holdfast demo --store {kept}          keep the sample, then ask it yourself:")
+    for line in (
+        f'holdfast search "how do I create a new migration?" --store {kept} -n {namespace} --explain',
+        f"holdfast stats --store {kept} -n {namespace}",
+        f"holdfast thread 2026-09-15-a --store {kept} -n {namespace}",
+        f"holdfast recent --since 2026-09-28 --store {kept} -n {namespace}",
+        "holdfast ingest your-chat.jsonl --store memory.db -n you",
+    ):
+        out.print(f"  {line}", soft_wrap=True)
+
+
+def _shortest(path: Path) -> str:
+    """From here, where it lies below."""
+    here = Path.cwd()
+    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)

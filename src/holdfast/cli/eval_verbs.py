@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.table import Table
+from rich.text import Text
 
-from holdfast.cli.json_out import print_json
-from holdfast.cli.options import (
-    EmbedderOption,
-    JsonOption,
-    NamespaceOption,
-    SinceOption,
-    StoreOption,
-    open_to_read,
-)
-from holdfast.cli.progress import bar
+from holdfast.cli.options import EmbedderOption, JsonOption, NamespaceOption, SinceOption, StoreOption, open_to_read
+from holdfast.cli.render import calm, console, print_indented
+from holdfast.cli.run import bar, print_json
+from holdfast.probe.extractors import Comparison, ExtractorFigures, Noise, Paired
+from holdfast.probe.run import MEASURES, GateReport, ProbeReport
+from holdfast.probe.sweep import Sweep, Tried
+from holdfast.results import DraftsAnswer
 
 if TYPE_CHECKING:
     from holdfast.memory import Memory
     from holdfast.settings import Settings
-
-__all__ = ["app"]
 
 app = typer.Typer(no_args_is_help=True, help="Measure on your own questions.")
 
@@ -53,9 +51,8 @@ def init(
 
     [dim]holdfast eval init probes.jsonl --count 50[/dim]
     """
-    from holdfast.answers import DraftsAnswer
-    from holdfast.evaluate.probes import probe_hash, write_probes
-    from holdfast.evaluate.probes_draft import draft_probes
+    from holdfast.probe.probes import draft_probes, probe_hash, write_probes
+    from holdfast.results import DraftsAnswer
 
     with open_to_read(store, namespace, embedder) as memory:
         drafts = draft_probes(memory, count)
@@ -64,7 +61,6 @@ def init(
     if as_json:
         print_json(answer)
         return
-    from holdfast.cli.show_eval import show_drafts
 
     show_drafts(answer)
 
@@ -83,9 +79,9 @@ def run(
 
     [dim]holdfast eval run probes.jsonl --save-baseline baseline.json[/dim]
     """
-    from holdfast.evaluate.probes import probes_of_file
-    from holdfast.evaluate.probes_gate import save_baseline as save
-    from holdfast.evaluate.probes_run import run_probes
+    from holdfast.probe.probes import probes_of_file
+    from holdfast.probe.run import run_probes
+    from holdfast.probe.run import save_baseline as save
 
     probes = probes_of_file(file)
     with open_to_read(store, namespace, embedder) as memory, bar("asking") as progress:
@@ -95,7 +91,6 @@ def run(
     if as_json:
         print_json(report)
         return
-    from holdfast.cli.show_eval import show_report
 
     show_report(report)
 
@@ -116,9 +111,9 @@ def gate(
 
     [dim]holdfast eval gate probes.jsonl --baseline baseline.json[/dim]
     """
-    from holdfast.evaluate import probes_gate
-    from holdfast.evaluate.probes import probes_of_file
-    from holdfast.evaluate.probes_run import run_probes
+    from holdfast.probe import run as probes_gate
+    from holdfast.probe.probes import probes_of_file
+    from holdfast.probe.run import run_probes
 
     before = probes_gate.read_baseline(baseline)
     probes = probes_of_file(file)
@@ -130,8 +125,6 @@ def gate(
     if as_json:
         print_json(judged)
     else:
-        from holdfast.cli.show_eval import show_gate
-
         show_gate(judged)
     if not judged.passed:
         raise typer.Exit(1)
@@ -155,10 +148,10 @@ def sweep(
 
     [dim]holdfast eval sweep probes.jsonl --try words=.2,.4 --try window=.2,.4[/dim]
     """
-    from holdfast.evaluate.probes import probes_of_file
-    from holdfast.evaluate.probes_sweep import read_steps
-    from holdfast.evaluate.probes_sweep import sweep as try_all
-    from holdfast.models.open import open_embedder
+    from holdfast.models.breaker import open_embedder
+    from holdfast.probe.probes import probes_of_file
+    from holdfast.probe.sweep import read_steps
+    from holdfast.probe.sweep import sweep as try_all
     from holdfast.settings import load_settings
 
     settings = load_settings()
@@ -178,7 +171,6 @@ def sweep(
     if as_json:
         print_json(tried)
         return
-    from holdfast.cli.show_eval import show_sweep
 
     show_sweep(tried)
 
@@ -196,8 +188,7 @@ def extractors(
 
     [dim]holdfast eval extractors talk.jsonl --first rules --second http://127.0.0.1:11434/v1#qwen3[/dim]
     """
-    from holdfast.evaluate.extractors import compare, open_extractor
-    from holdfast.evaluate.transcripts import labelled_of_file
+    from holdfast.probe.extractors import compare, labelled_of_file, open_extractor
     from holdfast.settings import load_settings
 
     settings = load_settings()
@@ -208,7 +199,6 @@ def extractors(
     if as_json:
         print_json(compared)
         return
-    from holdfast.cli.show_eval import show_comparison
 
     show_comparison(compared)
 
@@ -228,8 +218,8 @@ def noise(
 
     [dim]holdfast eval noise probes.jsonl --since "30 days ago"[/dim]
     """
-    from holdfast.evaluate.noise import measure_noise
-    from holdfast.evaluate.probes import probes_of_file
+    from holdfast.probe.extractors import measure_noise
+    from holdfast.probe.probes import probes_of_file
 
     questions = [probe.question for probe in probes_of_file(file)] if file is not None else []
     with open_to_read(store, namespace, embedder) as memory:
@@ -237,6 +227,148 @@ def noise(
     if as_json:
         print_json(measured)
         return
-    from holdfast.cli.show_eval import show_noise
 
     show_noise(measured)
+
+
+# --- What was measured on one's own questions, for a person's eyes.
+
+
+_GAPS = (0, 2, 0, 0)
+_SHOWN = 10  # questions that are listed; all of them are in --json
+
+
+def _table(*columns: str) -> Table:
+    made = Table(box=None, padding=_GAPS)
+    for number, name in enumerate(columns):
+        made.add_column(name, justify="right" if number else "left")
+    return made
+
+
+def show_drafts(answer: DraftsAnswer) -> None:
+    out = console()
+    out.print(f"{answer.probes:,} drafts in {calm(answer.file)}.")
+    out.print('Write each question as you would ask it, set "draft" to false, and remove what is not worth asking:')
+    out.print(Text(f"holdfast eval run {calm(answer.file)}", style="dim"))
+
+
+def show_report(report: ProbeReport) -> None:
+    out = console()
+    left = f", {report.drafts:,} drafts left out" if report.drafts else ""
+    drifted = f", {len(report.drifted):,} drifted" if report.drifted else ""
+    out.print(f"{report.asked:,} of {report.probes:,} probes asked{left}{drifted}; set {report.hash}")
+    if report.figures is not None and report.intervals is not None:
+        figures: Mapping[str, float] = dict(report.figures.items())  # type: ignore[arg-type]
+        table = _table("", "", "95 %")
+        for name in MEASURES:
+            low, high = report.intervals[name]
+            table.add_row(name, f"{figures[name]:.3f}", f"{low:.3f} – {high:.3f}")
+        out.print(table)
+    if report.in_prompt is not None:
+        out.print(f"reached the prompt: {report.in_prompt:.1%}")
+    elif report.in_prompt_note:
+        out.print(Text(f"reached the prompt: not measured, {report.in_prompt_note}", style="dim"))
+    if report.search_ms is not None:
+        out.print(f"search: {report.search_ms['p50']:.1f} ms p50, {report.search_ms['p95']:.1f} ms p95")
+    _list("not among the first 10", [one.question for one in report.each if one.rank is None])
+    _list("drifted", [f"{one.question} ({'; '.join(one.why)})" for one in report.drifted])
+
+
+def _list(title: str, questions: list[str]) -> None:
+    out = console()
+    if questions:
+        out.print(Text(f"{title}:", style="bold"))
+    for question in questions[:_SHOWN]:
+        print_indented(out, Text(calm(question)), first="  • ")
+    if len(questions) > _SHOWN:
+        out.print(Text(f"    and {len(questions) - _SHOWN:,} more (--json has them)", style="dim"))
+
+
+def show_gate(judged: GateReport) -> None:
+    out = console()
+    table = _table("", "before", "now", "change", "95 %", "")
+    for one in judged.changes:
+        low, high = one.interval
+        table.add_row(
+            one.measure, f"{one.before:.3f}", f"{one.now:.3f}", f"{one.change:+.3f}", f"{low:+.3f} – {high:+.3f}",
+            "fell" if one.fell else "",
+        )  # fmt: skip
+    out.print(table)
+    left = f"; {judged.left_out:,} asked only once" if judged.left_out else ""
+    out.print(f"{judged.compared:,} probes compared{left}; {judged.tolerance:g} is tolerated")
+    _list("farther down than before", list(judged.worse))
+    out.print(
+        Text("no step back" if judged.passed else "a step back", style="bold green" if judged.passed else "bold red")
+    )
+
+
+def show_sweep(tried: Sweep) -> None:
+    out = console()
+    out.print(f"{tried.tried:,} configurations, chosen on {tried.tuned_on:,} probes, checked on {tried.checked_on:,}")
+    table = _table("settings", "p@1", "p@3", "mrr", "check p@1", "p@3", "mrr")
+    for one in (tried.base, *(one for one in tried.front if one.settings)):
+        table.add_row(_named(one), *(f"{value:.3f}" for value in _numbers(one)))
+    out.print(table)
+    if tried.best is None:
+        out.print("Nothing beats the settings in use on both halves: leave them.")
+        return
+    assert tried.change is not None
+    low, high = tried.change
+    out.print(f"borne out by the other half: {_named(tried.best)} (MRR {low:+.3f} – {high:+.3f} there)")
+    if low <= 0:
+        out.print("That may still be chance: ask more probes before you change anything.")
+    for name, value in tried.best.settings.items():
+        out.print(Text(f"to use it: HOLDFAST_RECALL__{name.upper()}={value:g}", style="dim"))
+
+
+def _named(one: Tried) -> str:
+    return " ".join(f"{name}={value:g}" for name, value in one.settings.items()) or "as it is"
+
+
+def _numbers(one: Tried) -> list[float]:
+    return [part[name] for part in (one.tuned, one.checked) for name in ("p@1", "p@3", "mrr")]
+
+
+def show_comparison(compared: Comparison) -> None:
+    out = console()
+    out.print(f"{compared.turns:,} turns, {compared.facts:,} facts")
+    table = _table("", "found", "recall", "precision", "F1", "kept silent", "failed")
+    for one in (compared.first, compared.second):
+        table.add_row(calm(one.name), *_row(one))
+    out.print(table)
+    _print_paired("facts", compared.facts_found)
+    _print_paired("turns without a fact, rightly silent", compared.kept_silent)
+    low, high = compared.f1_change
+    out.print(f"F1 of the second less the first: {low:+.3f} – {high:+.3f} (95 %)")
+
+
+def _row(one: ExtractorFigures) -> list[str]:
+    shares = [f"{value:.3f}" for value in (one.recall, one.precision, one.f1)]
+    return [f"{one.found:,}", *shares, f"{one.silent:,}", f"{one.failed:,}" if one.failed else ""]
+
+
+def _print_paired(what: str, paired: Paired) -> None:
+    verdict = "a difference" if paired.p < _CHANCE else "may be chance"
+    console().print(
+        f"{what}: {paired.only_first:,} only by the first, {paired.only_second:,} only by the second "
+        f"(p = {paired.p:.3f}: {verdict})"
+    )
+
+
+_CHANCE = 0.05
+
+
+def show_noise(noise: Noise) -> None:
+    out = console()
+    out.print(f"added beside a near record, a copy at worst: {noise.redundant_adds_per_week:.1f} a week")
+    refused = ", ".join(f"{calm(reason)} {count:,}" for reason, count in noise.refused.items())
+    out.print(f"refused: {refused or 'nothing'}")
+    if not noise.recalls:
+        out.print(
+            Text("hits below the floor: not measured; give a file of probes whose questions are asked", style="dim")
+        )
+        return
+    out.print(
+        f"of {noise.hits_per_recall:.1f} hits a recall ({noise.recalls:,} asked), below the floor: "
+        f"{noise.sub_floor_records_per_recall:.2f} records, {noise.sub_floor_turns_per_recall:.2f} turns"
+    )

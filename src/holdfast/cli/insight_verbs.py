@@ -7,18 +7,9 @@ from typing import Annotated
 
 import typer
 
-from holdfast.cli.json_out import print_json
 from holdfast.cli.memory_verbs import IdArgument
-from holdfast.cli.options import (
-    EmbedderOption,
-    JsonOption,
-    NamespaceOption,
-    SinceOption,
-    StoreOption,
-    open_to_read,
-)
-
-__all__ = ["calibrate", "history", "stats", "tune"]
+from holdfast.cli.options import EmbedderOption, JsonOption, NamespaceOption, SinceOption, StoreOption, open_to_read
+from holdfast.cli.run import print_json
 
 
 def stats(
@@ -37,7 +28,7 @@ def stats(
     if as_json:
         print_json(counted)
         return
-    from holdfast.cli.show_insight import show_stats
+    from holdfast.cli.render_insight import show_stats
 
     show_stats(counted)
 
@@ -58,7 +49,7 @@ def history(
     if as_json:
         print_json(told)
         return
-    from holdfast.cli.show_insight import show_history
+    from holdfast.cli.render_insight import show_history
 
     show_history(told)
 
@@ -81,7 +72,7 @@ def calibrate(
 
     [dim]holdfast calibrate --labels judged.jsonl[/dim]
     """
-    from holdfast.gate.labels import labels_of_file
+    from holdfast.gate.calibrate import labels_of_file
 
     read = None if labels is None else labels_of_file(labels)
     with open_to_read(store, namespace, embedder) as memory:
@@ -89,7 +80,7 @@ def calibrate(
     if as_json:
         print_json(made)
         return
-    from holdfast.cli.show_insight import show_calibration
+    from holdfast.cli.render_insight import show_calibration
     from holdfast.settings import load_settings
 
     show_calibration(made, load_settings().gate.threshold)
@@ -131,6 +122,6 @@ def similarity(
     if as_json:
         print_json(tuning)
         return
-    from holdfast.cli.show_insight import show_tuning
+    from holdfast.cli.render_insight import show_tuning
 
     show_tuning(tuning)

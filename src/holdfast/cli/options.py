@@ -14,20 +14,6 @@ if TYPE_CHECKING:
     from holdfast.models.embedder import Embedder
     from holdfast.settings import Settings
 
-__all__ = [
-    "EmbedderOption",
-    "FullOption",
-    "JsonOption",
-    "LimitOption",
-    "NamespaceOption",
-    "SinceOption",
-    "StoreOption",
-    "UntilOption",
-    "missing_store",
-    "open_memory",
-    "open_to_read",
-]
-
 _WHERE = "Which memory"
 
 StoreOption = Annotated[

@@ -5,22 +5,17 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import closing
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from holdfast.cli.json_out import as_text, print_json
-from holdfast.cli.options import (
-    EmbedderOption,
-    JsonOption,
-    NamespaceOption,
-    StoreOption,
-    open_memory,
-    open_to_read,
-)
-from holdfast.cli.progress import bar
+from holdfast.cli.options import EmbedderOption, JsonOption, NamespaceOption, StoreOption, open_memory, open_to_read
+from holdfast.cli.render import calm, console, counted
+from holdfast.cli.run import as_text, bar, print_json
+from holdfast.results import BackedUp, Exported, ImportAnswer, Restored
 
-__all__ = ["backup", "export", "import_file", "restore"]
+if TYPE_CHECKING:
+    from holdfast.results import Copied
 
 _STREAM = "-"
 
@@ -43,8 +38,6 @@ def export(
     elif as_json:
         print_json(made)
     else:
-        from holdfast.cli.show_transfer import show_exported
-
         show_exported(made, to_stderr=streamed)
 
 
@@ -60,8 +53,8 @@ def import_file(
 
     [dim]holdfast import ana.jsonl --namespace ana[/dim]
     """
-    from holdfast.answers import ImportAnswer
     from holdfast.cli.ingest import wait_for_meaning
+    from holdfast.results import ImportAnswer
 
     with open_memory(store, namespace, embedder) as memory:
         with bar("importing") as progress:
@@ -70,7 +63,6 @@ def import_file(
     if as_json:
         print_json(answer)
         return
-    from holdfast.cli.show_transfer import show_imported
 
     show_imported(answer)
 
@@ -97,7 +89,6 @@ def backup(
     if as_json:
         print_json(made)
         return
-    from holdfast.cli.show_transfer import show_backed_up
 
     show_backed_up(made)
 
@@ -119,6 +110,97 @@ def restore(
     if as_json:
         print_json(made)
         return
-    from holdfast.cli.show_transfer import show_restored
 
     show_restored(made)
+
+
+# --- `holdfast copy SOURCE TARGET`: namespaces from one store into another, file or server.
+
+
+_SHOWN = 20
+"""Namespaces that are listed one by one; of more only the sum."""
+
+
+def copy(
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="A path or postgresql://…", show_default=False)],
+    target: Annotated[str, typer.Argument(metavar="TARGET", help="Another one.", show_default=False)],
+    namespace: Annotated[
+        list[str] | None,
+        typer.Option("--namespace", "-n", metavar="NAME", help="Only this one; may come again.", show_default=False),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Copy every namespace of a store, or those named, into another of any engine. Run again, it adds what is new.
+
+    [dim]holdfast copy memory.db postgresql://holdfast@db.example/memory[/dim]
+    """
+    from holdfast.memory import Memory
+
+    with bar("copying") as progress:
+        made = Memory.copy(source, target, namespace or None, progress)
+    if as_json:
+        print_json(made)
+    else:
+        _show(made)
+
+
+def _show(made: Copied) -> None:
+    from holdfast.cli.render import calm, console, counted
+
+    out = console()
+    for one in made.namespaces[:_SHOWN]:
+        told = f"{calm(one.namespace)}: {counted(one.turns, 'turn')} and {counted(one.acts, 'act')}"
+        told += f", {one.known:,} known before" if one.known else ""
+        told += f", {one.left_out:,} left out" if one.left_out else ""
+        out.print(told + (f", {one.erased:,} erased there before" if one.erased else ""))
+    turns = sum(one.turns for one in made.namespaces)
+    out.print(
+        f"copied {counted(len(made.namespaces), 'namespace')} with {counted(turns, 'new turn')} to "
+        f"{calm(made.target)}, {made.seconds:.1f} s"
+    )
+
+
+# --- What export, import, backup and restore say for a person's eyes.
+
+
+def show_exported(made: Exported, to_stderr: bool = False) -> None:
+    out = console()
+    out.stderr = to_stderr
+    out.print(
+        f"exported {calm(made.namespace)}: {counted(made.turns, 'turn')} and {counted(made.acts, 'act')}, "
+        f"{_size(made.size_bytes)}, {made.seconds:.1f} s"
+    )
+
+
+def show_imported(made: ImportAnswer) -> None:
+    out = console()
+    origin = "" if made.exported_from == made.namespace else f" from {calm(made.exported_from)}"
+    out.print(
+        f"imported{origin} into {calm(made.namespace)}: {counted(made.turns, 'turn')} and {counted(made.acts, 'act')}, "
+        f"{made.known:,} known before, {made.seconds:.1f} s"
+    )
+    if made.left_out:
+        out.print(f"left out {counted(made.left_out, 'act')} that mean nothing in a log that held something before")
+    if made.erased:
+        out.print(f"{counted(made.erased, 'line')} of what was erased here did not come back")
+    if made.degraded:
+        out.print(f"kept, but not yet found by meaning: {calm(made.degraded)}")
+
+
+def show_backed_up(made: BackedUp) -> None:
+    console().print(f"{calm(made.path)}: {_held(made)}, checked, {made.seconds:.1f} s")
+
+
+def show_restored(made: Restored) -> None:
+    out = console()
+    out.print(f"{calm(made.store)}: {_held(made)}, checked, {made.seconds:.1f} s")
+    if made.kept_aside is not None:
+        out.print(f"what was there is kept as {calm(made.kept_aside)}")
+
+
+def _held(made: BackedUp | Restored) -> str:
+    return f"{counted(made.turns, 'turn')} of {counted(made.namespaces, 'namespace')}, {_size(made.size_bytes)}"
+
+
+def _size(size: int) -> str:
+    return f"{size / 1_000_000:,.1f} MB"

@@ -13,21 +13,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
-from holdfast.compact.booster import Booster
 from holdfast.compact.plan import Plan, make_plan
-from holdfast.insight import Compaction
-from holdfast.log.compaction import Compacted, Told, compact_stage, pack_compaction
-from holdfast.log.ids import new_id
-from holdfast.model import Action, Entry, Kind, Turn
+from holdfast.log.acts import Compacted, Told, compact_stage, pack_compaction
+from holdfast.log.messages import new_id
+from holdfast.model import Action, Entry, Kind, Record, Turn
 from holdfast.models.chat import GuardedChat, open_chat
 from holdfast.models.embedder import Embedder
 from holdfast.models.tokens import TokenCounter, open_counter
-from holdfast.moments import Clock
+from holdfast.results import Active, Compaction
+from holdfast.rules.booster import Booster
 from holdfast.settings import CompactSettings, Settings
-from holdfast.store.nouns import Move, Space
 from holdfast.store.protocol import Snapshot, Store
-
-__all__ = ["Compactor", "open_compactor"]
+from holdfast.store.types import COMPACTION, Move, Space
+from holdfast.text.time import Clock
 
 Progress = Callable[[int, int], None]
 _COUNTED = 1000  # sessions whose count is kept in mind; a server has fewer that grow at once
@@ -251,3 +249,32 @@ def _result(session: str, tally: _Tally, reason: str, started: float) -> Compact
         notes=tuple(dict.fromkeys(tally.notes)),
         ms=round((time.perf_counter() - started) * 1000, 3),
     )
+
+
+# --- The active view of a session: digests and guidance in place of old turns, then the turns as they were said.
+
+
+_ALL = 1_000_000_000
+
+
+def read_active(view: Snapshot, session: str, counter: TokenCounter) -> Active:
+    """What stands for the whole conversation now; a summary of a forgotten turn is gone, its other turns are back."""
+    done = view.cursor(compact_stage(session))
+    forgotten = set(view.hidden(Space.TURN))
+    left = view.left_over(session, done - 1) if done else []
+    turns = [turn for turn in [*left, *view.thread(session, done - 1, _ALL)] if turn.seq not in forgotten]
+    summaries, guidance = (_made(view, session, kind) for kind in (Kind.SUMMARY, Kind.GUIDANCE))
+    return Active(session, summaries, guidance, tuple(turns), _tokens(counter, summaries, guidance, turns))
+
+
+def _made(view: Snapshot, session: str, kind: Kind) -> tuple[Record, ...]:
+    """Oldest first."""
+    found = view.recent_records(_ALL, kind, None, None, session)
+    return tuple(record for record in reversed(found) if COMPACTION in record.metadata)
+
+
+def _tokens(
+    counter: TokenCounter, summaries: tuple[Record, ...], guidance: tuple[Record, ...], turns: list[Turn]
+) -> int:
+    texts = [*(record.text for record in (*summaries, *guidance)), *(turn.text for turn in turns)]
+    return sum(counter.count(text) for text in texts)

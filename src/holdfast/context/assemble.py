@@ -8,36 +8,173 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from operator import is_
 
-from holdfast.context.authored_files import Nodes, Rules
-from holdfast.context.budget import Allotment, Pieces, allot
+from holdfast.context.budget import Allotment, KnownRules, Packing, Pieces, Verdict, allot, known_rules
 from holdfast.context.conversation import Conversation
-from holdfast.context.frame import Frame, Tier
-from holdfast.context.hurried import Hurried
-from holdfast.context.pack import Packing
-from holdfast.context.patience import Patience
-from holdfast.context.render import Item, render
-from holdfast.context.result import Context, ContextReceipt, Message
-from holdfast.context.ruled import Ruled, RulesInFrame
-from holdfast.context.tiers import elevated, recalled, tail
-from holdfast.context.told import considered, tier_uses
+from holdfast.context.escape import skeleton
+from holdfast.context.render import Frame, Item, render
+from holdfast.context.rule_files import Node, Nodes, Rules
+from holdfast.context.tiers import Candidate, elevated, hard_and_soft, recalled, tail
 from holdfast.errors import HoldfastError, InputError
+from holdfast.index.blocks import BlockCache
 from holdfast.model import Hits, Stage, Turn
 from holdfast.models.breaker import Breaker
+from holdfast.models.deadline import Hurried, Patience
 from holdfast.models.embedder import Embedder
 from holdfast.models.tokens import TokenCounter, open_counter
-from holdfast.recall.cache import BlockCache
-from holdfast.recall.guidance import near_guidance
-from holdfast.recall.search import GLOBAL, Query, search
+from holdfast.results import Considered, Context, ContextReceipt, Message, Tier, TierUse
+from holdfast.search.guidance import near_guidance
+from holdfast.search.retrieve import Query
+from holdfast.search.search import GLOBAL, search
 from holdfast.settings import Settings
 from holdfast.store.protocol import Snapshot, Store
-from holdfast.words import query_terms
+from holdfast.text.words import query_terms
 
-__all__ = ["Assembler", "Request"]
+# --- The operator's rules as they stand in the frame, made once and kept while the files stay as they are
+# (CTX-7).
+#
+# Rules are escaped, counted and explained when they change, not with every turn nor for every session: 2,000 of them
+# would take 140 ms.
+
+
+_MOST_KEPT = 64  # sessions whose rules are kept ready …
+_MOST_FILES = 16  # … and sets of files that they are read from
+_SHOWN_CHARS = 160
+
+
+@dataclass(frozen=True)
+class RulesInFrame:
+    hard: Sequence[Item]
+    soft: Sequence[Candidate]
+    prefix: str
+    """The frame's words and the rules: the bytes that every block of the session begins with."""
+    hard_tokens: int
+    known: KnownRules
+    bodies: Mapping[Item, int]
+    """Tokens of the guidelines."""
+    considered: Sequence[Considered]
+    """The receipt's lines about the rules."""
+
+
+class _Read:
+    """Rules of the same files, and how they stand in the frames that were asked for."""
+
+    def __init__(self, nodes: Sequence[Node]) -> None:
+        self.nodes = list(nodes)
+        self.made: dict[str, RulesInFrame] = {}
+        """By the frame's mark."""
+        self._seen = skeleton("\n".join(f"{node.path} {' '.join(node.heading)} {node.text}" for node in nodes)).lower()
+
+    def like(self, frame: Frame) -> RulesInFrame | None:
+        """How they stand in another frame, if they are written and counted alike in this one: a text that holds the
+        frame's own mark is not.
+        """
+        if frame.mark in self._seen:
+            return None
+        return next((made for mark, made in self.made.items() if mark not in self._seen), None)
+
+
+class Ruled:
+    def __init__(self, counter: TokenCounter) -> None:
+        self._counter = counter
+        self._kept: dict[tuple[str, ...], _Read] = {}
+        """By the files they stand in."""
+
+    def of(self, frame: Frame, nodes: Sequence[Node], pieces: Pieces) -> RulesInFrame:
+        files = tuple(dict.fromkeys(node.path for node in nodes))
+        read = self._kept.get(files)
+        if read is None or not _same(read.nodes, nodes):
+            if len(self._kept) >= _MOST_FILES:
+                self._kept.clear()
+            read = self._kept[files] = _Read(nodes)
+        made = read.made.get(frame.mark)
+        if made is None:
+            made = self._make(frame, nodes, pieces, read.like(frame))
+            if len(read.made) >= _MOST_KEPT:
+                read.made.clear()
+            read.made[frame.mark] = made
+        pieces.know(made.bodies)
+        return made
+
+    def _make(self, frame: Frame, nodes: Sequence[Node], pieces: Pieces, like: RulesInFrame | None) -> RulesInFrame:
+        hard, soft = ((), ()) if like else hard_and_soft(nodes)
+        items = like.hard if like else [one.item for one in hard if not one.out]
+        prefix = render(frame, {Tier.HARD: items}).removesuffix(frame.closing)
+        tokens = self._counter.count(prefix[len(frame.opening) :]) if items else 0
+        if like:
+            return replace(like, prefix=prefix, hard_tokens=tokens)
+        considered = [
+            Considered(
+                one.item.id, Tier.HARD.value, one.item.kind, one.item.origin, beginning(one.item),
+                pieces.body(one.item), not one.out, one.reason,
+            )
+            for one in hard
+        ]  # fmt: skip
+        bodies = {one.item: pieces.body(one.item) for one in soft}
+        known = known_rules(items, soft)
+        behind = [replace(one, told=receipt_line(one, bodies[one.candidate.item])) for one in known.behind]
+        return RulesInFrame(items, soft, prefix, tokens, replace(known, behind=behind), bodies, considered)
+
+
+def receipt_line(verdict: Verdict, tokens: int) -> Considered:
+    item, candidate = verdict.candidate.item, verdict.candidate
+    return Considered(
+        id=item.id,
+        tier=verdict.tier.value,
+        kind=item.kind,
+        origin=item.origin,
+        text=beginning(item),
+        tokens=tokens,
+        included=verdict.included,
+        reason=verdict.reason,
+        at=item.at,
+        score=candidate.score,
+        similarity=round(candidate.similarity, 4),
+        turn_ids=candidate.turn_ids,
+    )
+
+
+def beginning(item: Item) -> str:
+    return item.text if len(item.text) <= _SHOWN_CHARS else item.text[: _SHOWN_CHARS - 1] + "…"
+
+
+def _same(before: Sequence[Node], now: Sequence[Node]) -> bool:
+    """Nodes of files that did not change are the same objects."""
+    return len(before) == len(now) and all(map(is_, before, now))
+
+
+# --- The receipt of an assembly: every candidate with its tier, cost and reason, and what each tier took (CTX-8).
+
+
+_LONG_CHARS = 4000  # a candidate that is left out and longer than this is not escaped just to tell its tokens
+
+
+def considered(made: Allotment, pieces: Pieces) -> list[Considered]:
+    """Every candidate but the rules, which are told once for all turns."""
+    return [verdict.told or _line(verdict, pieces) for verdict in made.verdicts]
+
+
+def _line(verdict: Verdict, pieces: Pieces) -> Considered:
+    item = verdict.candidate.item
+    counted = verdict.included or len(item.text) <= _LONG_CHARS
+    return receipt_line(verdict, pieces.body(item) if counted else len(item.text) // 4)
+
+
+def tier_uses(made: Allotment, ruled: RulesInFrame, pieces: Pieces) -> tuple[TierUse, ...]:
+    uses = [TierUse(Tier.HARD.value, len(ruled.considered), len(ruled.hard), ruled.hard_tokens, None)]
+    candidates = Counter(verdict.tier for verdict in made.decided)
+    candidates[Tier.SOFT] += len(made.behind)
+    for tier in (Tier.TAIL, Tier.SOFT, Tier.ELEVATED, Tier.RECALLED):
+        items = made.tiers.get(tier, [])
+        uses.append(TierUse(tier.value, candidates[tier], len(items), pieces.tier(tier, items), made.limits.get(tier)))
+    return tuple(uses)
+
 
 _log = logging.getLogger("holdfast.context")
 

@@ -6,11 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
 
-from holdfast.context.result import Message
 from holdfast.errors import BadMessage
-from holdfast.words import query_terms
-
-__all__ = ["Conversation", "plain"]
+from holdfast.results import Message
+from holdfast.text.words import query_terms
 
 _SPACES = re.compile(r"\s+")
 _KEPT_CHARS = 1000

@@ -2,19 +2,216 @@
 
 The escape is the one every model and most people know: `&lt;`, `&amp;` and `&#x200B;`. It is lossless: `decode` gives
 back every character that `encode` was given. What is escaped is what could be taken for structure by a chat template, a
-tokenizer or a reader, and what cannot be seen (context/hidden.py); prose, code and every script stay as they are.
+tokenizer or a reader, and what cannot be seen (context/escape.py); prose, code and every script stay as they are.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable
 from functools import cache, lru_cache
 
-from holdfast.context.hidden import hidden_places
-from holdfast.context.lookalikes import skeleton
+# --- Characters that a reader cannot see: which of them a text may keep, and which are shown by their number.
+#
+# Kept is what a script or an emoji needs to look right: a joiner between Persian letters, inside an Indic cluster
+# or between two emoji; one emoji or text selector behind a symbol. Everything else that has no picture of its own
+# is shown: controls, bidirectional marks, tags, fillers, private and unassigned code points, marks beyond what a
+# letter can carry.
 
-__all__ = ["decode", "encode", "encode_field"]
+
+_MOST_MARKS = 5
+"""Marks on one letter: pointed Hebrew with its accents reaches five, Vietnamese two. Unicode's own limit for text that
+can be normalised as a stream is 30, which no reader can tell apart."""
+
+_PLAIN_BLANKS = frozenset("\n\t")
+_INVISIBLE_LETTERS = frozenset("\u115f\u1160\u3164\uffa0\u2800\U0001d159\U00013441\U00013442")
+"""Hangul fillers, the empty Braille cell, a note without its head, blank hieroglyphs: letters and symbols by category,
+nothing to the eye. No property of Unicode holds them all; a test reads the names of all characters for others."""
+_INVISIBLE_MARKS = frozenset("\u034f\u17b4\u17b5\u180b\u180c\u180d\u180f\U00016fe4")
+_EMOJI_SELECTORS = frozenset("\ufe0e\ufe0f")
+_JOINERS = frozenset("\u200c\u200d")
+_EMOJI_OUTSIDE_SYMBOLS = frozenset("‼⁉ℹ〰")
+_KEYCAP_BASES = frozenset("0123456789#*")
+_KEYCAP = "\u20e3"
+_VIRAMA = 9  # Unicode's combining class of the sign that joins two consonants
+
+
+def hidden_places(text: str) -> list[int]:
+    """Where `text` has characters that must be shown by their number, in order. Linear in the text."""
+    if text.isascii():
+        if text.replace("\n", "").replace("\t", "").isprintable():
+            return []
+        return [i for i, character in enumerate(text) if not _is_plain(character)]
+    doubtful = {character for character in set(text) if not _is_plain(character)}
+    if not doubtful:
+        return []
+    return _walk(text, doubtful)
+
+
+def _walk(text: str, doubtful: set[str]) -> list[int]:
+    """Marks and joiners depend on what stands before them, so the text is read from left to right."""
+    places = []
+    marks = _MOST_MARKS  # a mark with nothing to sit on would sit on the frame's own letters
+    for i, character in enumerate(text):
+        if character not in doubtful:
+            marks = _MOST_MARKS if character in _PLAIN_BLANKS else 0
+            continue
+        if _is_mark(character) and marks < _MOST_MARKS:
+            marks += 1
+        elif not _belongs(text, i):
+            places.append(i)
+            marks = _MOST_MARKS
+    return places
+
+
+@lru_cache(maxsize=4096)
+def _is_plain(character: str) -> bool:
+    """Whether it can be seen wherever it stands; blanks of every width can."""
+    if character in _PLAIN_BLANKS:
+        return True
+    if character in _INVISIBLE_LETTERS or unicodedata.category(character) in ("Mn", "Me"):
+        return False
+    return character.isprintable() or unicodedata.category(character) == "Zs"
+
+
+@lru_cache(maxsize=4096)
+def _is_mark(character: str) -> bool:
+    if character in _INVISIBLE_MARKS or "\ufe00" <= character <= "\ufe0f" or "\U000e0100" <= character <= "\U000e01ef":
+        return False
+    return unicodedata.category(character) in ("Mn", "Me")
+
+
+def _belongs(text: str, i: int) -> bool:
+    """Whether a joiner or a selector does here what it is for."""
+    before = text[i - 1] if i else ""
+    after = text[i + 1 : i + 2]
+    if text[i] in _EMOJI_SELECTORS:
+        return _is_symbol(before) or (before in _KEYCAP_BASES and after == _KEYCAP)
+    if text[i] not in _JOINERS or not before or not after:
+        return False
+    if text[i] == "\u200d" and _is_symbol(after):
+        return _is_symbol(before) or _is_skin_tone(before) or (before == "\ufe0f" and _belongs(text, i - 1))
+    return _is_joined(before) and _is_joined(after)
+
+
+def _is_symbol(character: str) -> bool:
+    if not character or character in _INVISIBLE_LETTERS:
+        return False
+    return character in _EMOJI_OUTSIDE_SYMBOLS or (
+        not character.isascii() and unicodedata.category(character) in ("So", "Sm")
+    )
+
+
+def _is_skin_tone(character: str) -> bool:
+    return "\U0001f3fb" <= character <= "\U0001f3ff"
+
+
+def _is_joined(character: str) -> bool:
+    """A letter or mark of a script whose letters join: the Arabic family, Mongolian, or one with a virama."""
+    if unicodedata.combining(character) == _VIRAMA:
+        return True
+    if not unicodedata.category(character).startswith(("L", "M")) or character in _INVISIBLE_MARKS:
+        return False
+    return (
+        "\u0620" <= character <= "\u07ff"  # Arabic, Syriac, Thaana, NKo
+        or "\u08a0" <= character <= "\u0dff"  # Arabic again, and the Indic scripts
+        or "\u1780" <= character <= "\u18aa"  # Khmer, Mongolian
+    )
+
+
+# --- Characters that pass for others: a text's skeleton in plain letters and signs, one for one.
+#
+# A forged role header in full-width, mathematical or Cyrillic letters reads like the real one to a model, and
+# becomes it under a tokenizer that normalises. So what is forbidden is looked for in the skeleton; the text itself
+# is not changed.
+
+
+_COMPATIBLE = (
+    (0x02B0, 0x02B8),  # raised letters
+    (0x1D2C, 0x1DBF),
+    (0x2070, 0x209C),
+    (0x2100, 0x214F),  # letter-like symbols
+    (0x2460, 0x24FF),  # circled letters
+    (0xFE13, 0xFE6B),  # upright and small punctuation
+    (0xFF01, 0xFF5E),  # full-width
+    (0x1D400, 0x1D7FF),  # mathematical letters
+    (0x1F110, 0x1F149),  # bracketed and squared letters
+)
+"""Blocks whose characters Unicode itself maps to plain ones."""
+
+_ALIKE = {
+    "a": "аαɑᴀ",
+    "b": "ЬᏏʙ",
+    "c": "сϲᴄ",
+    "d": "ԁᴅꓒ",
+    "e": "еєҽᴇ",
+    "f": "ғꜰƒ",
+    "h": "һհʜ",
+    "i": "іıιɪӏ",
+    "k": "κкᴋ",
+    "l": "ⅼʟ",
+    "m": "мᴍⅿ",
+    "n": "ոɴп",
+    "o": "оοօᴏ",
+    "p": "рρᴘ",
+    "r": "ᴦгʀ",
+    "s": "ѕꜱ",
+    "t": "тτᴛ",
+    "u": "υսᴜ",
+    "v": "ѵνᴠ",
+    "y": "уүγʏ",
+    "A": "АΑ",
+    "B": "ВΒ",
+    "C": "СϹ",
+    "E": "ЕΕ",
+    "F": "Ϝ",
+    "H": "НΗ",
+    "I": "ІΙӀ",
+    "K": "КΚ",
+    "M": "МΜ",
+    "N": "Ν",
+    "O": "ОΟ",
+    "P": "РΡ",
+    "R": "Ʀ",
+    "S": "Ѕ",
+    "T": "ТΤ",
+    "U": "Ս",
+    "V": "Ѵ",
+    "Y": "ҮΥ",
+    "‹": "〈⟨˂ᐸ❮❬〈⧼ᚲ≺«⟪《≪",  # brackets and quotation marks of their own right: kept apart from "<"
+    "|": "｜│┃∣ǀ❘⏐¦ǁ‖∥￨",
+    "[": "［〔【⟦⁅❲〚⦗",
+    "]": "］〕】⟧⁆❳〛⦘",
+    ":": "：꞉ː∶﹕︓׃⁚",
+    "#": "＃﹟⋕♯",
+    "`": "｀ˋ‵՝",
+    "/": "∕⁄╱⧸",
+    "'": "ʹʻʼʽʾʿˈꞌ",  # letters by category, quotation marks to the eye
+    '"': "ˮʺ",
+    " ": "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000",
+}
+"""What Unicode keeps apart and the eye does not: the letters of the forbidden words and the signs around them. Those of
+Cyrillic and Greek stand in for a plain letter here and nowhere else; a Russian text is not changed by it."""
+
+
+def skeleton(text: str) -> str:
+    """`text` with every look-alike as the plain character it passes for; the same length."""
+    return text if text.isascii() else text.translate(_table())
+
+
+@cache
+def _table() -> dict[int, int]:
+    table = {}
+    for first, last in _COMPATIBLE:
+        for code in range(first, last + 1):
+            plain = unicodedata.normalize("NFKC", chr(code))
+            letter = plain.strip("()")  # a bracketed letter folds to three characters
+            if len(letter) == 1 and letter.isascii():
+                table[code] = ord(letter)
+    table.update((ord(alike), ord(plain)) for plain, group in _ALIKE.items() for alike in group)
+    return table
+
 
 _SPEAKERS = (
     "system assistant user human ai developer tool function model bot agent "
@@ -80,10 +277,10 @@ _FIELD_SIGNS = frozenset("\n\t,[]")
 
 def encode(text: str, mark: str = "") -> str:
     """`text` so that it can stand behind a frame's quotation sign; lines stay lines. `mark` is the frame's own id."""
-    return text if _is_plain(text, mark) else _shown(text, _places(text, mark))
+    return text if _escape_is_plain(text, mark) else _shown(text, _places(text, mark))
 
 
-def _is_plain(text: str, mark: str) -> bool:
+def _escape_is_plain(text: str, mark: str) -> bool:
     """Whether there is nothing to look for: no character but plain ones, and none that a pattern begins with."""
     return (
         text.isascii()
@@ -96,7 +293,7 @@ def _is_plain(text: str, mark: str) -> bool:
 @lru_cache(maxsize=4096)  # origins, kinds and speakers come again with every item
 def encode_field(text: str, mark: str = "") -> str:
     """`text` as one field of a heading: on one line, and without the signs that separate fields."""
-    places = set() if _is_plain(text, mark) else _places(text, mark)
+    places = set() if _escape_is_plain(text, mark) else _places(text, mark)
     places.update(i for i, character in enumerate(text) if character in _FIELD_SIGNS)
     return _shown(text, places)
 

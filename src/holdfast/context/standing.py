@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from holdfast.context.frame import Frame, Tier
-from holdfast.context.render import Item, render
+from holdfast.context.render import Frame, Item, render
 from holdfast.context.tiers import is_own_word, is_protected, why_gone
-from holdfast.insight import StandingSection
 from holdfast.model import Kind, Record
 from holdfast.models.tokens import TokenCounter
+from holdfast.results import StandingSection, Tier
 from holdfast.store.protocol import Snapshot
-
-__all__ = ["standing_section"]
 
 _KINDS = (Kind.GUIDANCE, Kind.PREFERENCE, Kind.DECISION, Kind.FACT)
 _NEWEST = 200

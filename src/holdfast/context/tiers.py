@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
-from holdfast.context.authored import Node, NodeKind
 from holdfast.context.conversation import Conversation, plain
 from holdfast.context.render import Item
+from holdfast.context.rule_files import Node, NodeKind
 from holdfast.model import Hit, Kind, Origin, Provenance, Record, Turn
 from holdfast.models.embedder import Embedder
-from holdfast.recall.guidance import Guidance
-from holdfast.settings import Settings
-from holdfast.store.nouns import COMPACTION, Space
+from holdfast.search.guidance import Guidance
+from holdfast.settings import IndexSettings, Settings
 from holdfast.store.protocol import Snapshot
-
-__all__ = ["Candidate", "elevated", "hard_and_soft", "is_own_word", "is_protected", "recalled", "tail", "why_gone"]
+from holdfast.store.types import COMPACTION, Space
+from holdfast.text.sentences import cut
+from holdfast.text.words import terms
 
 _CUT = "\n[… {left:,} characters left out …]\n"
 _LOOKED_BACK = 16  # turns behind the tail's that are read: some may be forgotten or say nothing
@@ -196,3 +197,39 @@ def _shortened(text: str, most: int) -> str:
         return text
     half = most // 2
     return text[:half] + _CUT.format(left=len(text) - 2 * half) + text[-half:]
+
+
+# --- A long text by the passages that a question is about: one page would take the place of ten memories.
+
+
+ELLIPSIS = "…"
+_READ_CHARS = 100_000  # of a text: what is longer is a document, and cutting it takes longer than a turn may
+
+
+_TELLING = 0.5  # a passage with less than this part of the best one's words is left out: it only fills
+
+
+def excerpt(text: str, words: Set[str], passages: int, settings: IndexSettings) -> str:
+    """So many of its passages, in order, with marks where something is left out; the whole if it is short.
+
+    A word of the question that few passages of the text hold says more about which one is meant.
+    """
+    cuts = cut(text[:_READ_CHARS], settings.passage_words, settings.passages_from)
+    if len(cuts) <= passages:
+        return text
+    held = [words & set(terms(text[start:stop])) for start, stop in cuts]
+    counts = Counter(term for one in held for term in one)
+    worth = [sum(1 / counts[term] for term in one) for one in held]
+    ranked = sorted(range(len(cuts)), key=lambda number: (-worth[number], number))[:passages]
+    best = sorted(number for number in ranked if worth[number] >= _TELLING * worth[ranked[0]])
+    parts: list[str] = []
+    after = 0
+    for number in best:
+        if number != after:
+            parts.append(ELLIPSIS)
+        start, stop = cuts[number]
+        parts.append(text[start:stop])
+        after = number + 1
+    if after < len(cuts) or len(text) > _READ_CHARS:
+        parts.append(ELLIPSIS)
+    return " ".join(parts)

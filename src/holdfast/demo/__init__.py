@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
-__all__ = ["FIRST_SESSION", "NAMESPACE", "Question", "month", "questions"]
-
 NAMESPACE = "bree"
 FIRST_SESSION = "2026-09-01-a"
 """Where she says who she is."""

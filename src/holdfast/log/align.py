@@ -15,8 +15,6 @@ from hashlib import blake2b
 
 from holdfast.model import NewTurn, Role
 
-__all__ = ["Place", "align", "digest"]
-
 # A run this long does not repeat by chance, so it counts as heard before wherever it stands in the session.
 _TELLING_RUN = 4
 # How many of the session's last turns a host may have left out of the history it sends again.

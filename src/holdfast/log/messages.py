@@ -4,16 +4,60 @@ from __future__ import annotations
 
 import json
 import math
+import secrets
 from collections.abc import Mapping
 from datetime import datetime
+from hashlib import blake2b
 
-from holdfast.errors import BadMessage, BadText
-from holdfast.log.names import check_name
+from holdfast.errors import BadMessage, BadText, NamespaceRequired
 from holdfast.model import Metadata, NewTurn, Origin, Role
-from holdfast.moments import Moment, read_moment
 from holdfast.settings import LogSettings
+from holdfast.text.time import Moment, read_moment, to_micros
 
-__all__ = ["check_text", "content_text", "read_message", "read_metadata", "read_turn"]
+# --- Whose memory it is: names are checked at the door and resolved in one order (LOG-6).
+
+
+def check_name(what: str, name: object, settings: LogSettings) -> str:
+    """The name itself, or BadText with the reason it cannot be one."""
+    if not isinstance(name, str):
+        raise BadText(f"a {what} must be a string, not {type(name).__name__}")
+    if not name or name.isspace():
+        raise BadText(f"a {what} must not be empty")
+    if "\x00" in name:
+        raise BadText(f"a {what} must not contain NUL")
+    try:
+        size = len(name.encode())
+    except UnicodeEncodeError as error:
+        raise BadText(f"the {what} holds a lone surrogate at position {error.start}, which is no text") from error
+    if size > settings.max_name_bytes:
+        raise BadText(f"the {what} has {size} bytes; at most {settings.max_name_bytes} are taken")
+    return name
+
+
+def resolve_namespace(
+    user: str | None = None,
+    *,
+    session_key: str | None = None,
+    agent: str | None = None,
+    default: str | None = None,
+    settings: LogSettings,
+) -> str:
+    """The first that is given of: user id, session key, agent id, the operator's named default.
+
+    The operating-system login is never used, and no answer is an error, never "all" (INV-4).
+    """
+    if user is not None:
+        return check_name("namespace", user, settings)
+    if session_key is not None:
+        return check_name("namespace", f"session-key:{check_name('session key', session_key, settings)}", settings)
+    if agent is not None:
+        return check_name("namespace", f"agent:{check_name('agent id', agent, settings)}", settings)
+    if default is not None:
+        return check_name("namespace", default, settings)
+    raise NamespaceRequired(
+        "whose memory is it? Pass namespace=…, or name a default with HOLDFAST_NAMESPACE; the login name is never used"
+    )
+
 
 _ORIGIN_OF_ROLE = {
     Role.USER: Origin.USER,
@@ -184,3 +228,17 @@ def _depth(value: object) -> int:
         elif isinstance(here, float) and not math.isfinite(here):
             raise BadMessage("metadata must hold JSON values only: NaN and infinity are none")
     return deepest
+
+
+# --- Ids of turns and records: short, opaque, sorted by the time they were made.
+
+
+def new_id(prefix: str, at: datetime) -> str:
+    """44 bits of milliseconds (to the year 2527) and 40 of chance, as 21 hexadecimal letters behind a prefix."""
+    millis = max(to_micros(at) // 1000, 0) & ((1 << 44) - 1)
+    return f"{prefix}-{millis:011x}{secrets.token_hex(5)}"
+
+
+def keyed_id(prefix: str, key: str) -> str:
+    """The one id that a key has, of the same length; inside a namespace, so that others' keys do not matter."""
+    return f"{prefix}-{blake2b(key.encode(), digest_size=16).hexdigest()[:21]}"

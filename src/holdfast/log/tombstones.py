@@ -15,9 +15,7 @@ from typing import cast
 
 from holdfast.log.align import Place, digest
 from holdfast.model import Metadata, NewTurn, Role, Turn
-from holdfast.moments import to_micros
-
-__all__ = ["Marker", "Tombstone", "erased_turn", "pack_tombstone", "places_with_erased", "read_tombstone", "without"]
+from holdfast.text.time import to_micros
 
 _MARK_BYTES = 16
 _WORD = re.compile(r"\w+")
@@ -163,7 +161,7 @@ def erased_turn(tombstone: Tombstone, turn: NewTurn, namespace: str, session: st
 
 
 def without(proposed: Metadata, erased_ids: frozenset[str], erased_words: frozenset[str]) -> Metadata:
-    """A model's proposals (admit/proposed.py) without those that rest on erased turns or use words of theirs.
+    """A model's proposals (admit/llm.py) without those that rest on erased turns or use words of theirs.
 
     `erased_words`: those that nothing else the model was shown has.
     """

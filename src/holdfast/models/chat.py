@@ -11,10 +11,8 @@ from typing import Literal, Protocol
 
 from holdfast.errors import HoldfastError, InputError, ModelMisbehaved, ModelUnavailable
 from holdfast.models.breaker import Breaker
-from holdfast.models.endpoint import Endpoint
+from holdfast.models.remote import Endpoint
 from holdfast.settings import ChatSettings
-
-__all__ = ["API_KEY", "Chat", "GuardedChat", "Message", "OpenAIChat", "Schema", "open_chat", "unfenced"]
 
 API_KEY = "HOLDFAST_CHAT_API_KEY"
 """Not OPENAI_API_KEY: a key found in the environment must not travel to whichever server is configured."""

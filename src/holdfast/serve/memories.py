@@ -11,14 +11,12 @@ from dataclasses import dataclass
 
 from holdfast.errors import Closed, InputError, NamespaceRequired, Refused
 from holdfast.memory import Memory
+from holdfast.models.breaker import open_embedder
 from holdfast.models.embedder import Embedder
-from holdfast.models.open import open_embedder
-from holdfast.recall.search import GLOBAL
-from holdfast.serve.discreet import discreet, discreet_errors
+from holdfast.search.search import GLOBAL
+from holdfast.serve.errors import discreet, discreet_errors
 from holdfast.settings import Settings, load_settings
 from holdfast.store.open import default_location
-
-__all__ = ["Memories"]
 
 _ANOTHER_WORD = "namespace"
 """What callers say who know our verbs better than the seed's."""
@@ -66,7 +64,7 @@ class Memories:
     @contextmanager
     def lend(self, namespace: str | None = None, *, reads: bool = False, confined: bool = False) -> Iterator[Memory]:
         """The memory of a namespace, open as long as it is used. `confined`: for a caller who reaches no other, and is
-        told no more of the machine than that (serve/discreet.py).
+        told no more of the machine than that (serve/errors.py).
         """
         with discreet_errors(self.places) if confined or self.bound else nullcontext():
             held = self._take(self._resolved(namespace, reads))

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from holdfast.errors import InputError
-from holdfast.serve.faults import INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, Fault, fault_of
-from holdfast.serve.json_text import NotJson, encode, read_json
-from holdfast.serve.methods import Method, Params
-
-__all__ = ["Rpc", "Work", "encode", "failure"]
+from holdfast.serve.errors import INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, Fault, fault_of
+from holdfast.serve.inputs import Input
+from holdfast.serve.verbs import Danger, Method, Params, Verb
+from holdfast.settings import ServeSettings
+from holdfast.text.jsonio import NotJson, encode, read_json
 
 _log = logging.getLogger("holdfast")
 
@@ -133,3 +134,64 @@ def _run(call: _Call) -> dict[str, object] | None:
     if fault is not None:
         return failure(call.id, fault)
     return {"jsonrpc": "2.0", "result": result, "id": call.id}
+
+
+# --- How many calls a server works on at once, by their kind.
+
+
+Room = TypeVar("Room")
+
+
+@dataclass(frozen=True)
+class ByKind(Generic[Room]):
+    """Room for each kind of call. What may take seconds has its own, so that no quick call waits for it; and so have
+    writers, who wait for each other and for the disk.
+    """
+
+    reads: Room
+    writes: Room
+    slow: Room
+
+    def of(self, verb: Verb[Input]) -> Room:
+        if verb.slow:
+            return self.slow
+        return self.reads if verb.danger is Danger.READS else self.writes
+
+
+def by_kind(settings: ServeSettings, make: Callable[[int], Room]) -> ByKind[Room]:
+    """`make` is given how many calls of a kind may be at work."""
+    return ByKind(make(settings.reads_at_once), make(settings.writes_at_once), make(settings.slow_calls))
+
+
+# --- A stream of bytes as lines, each no longer than allowed; a longer one is skipped, never held.
+
+
+_CHUNK = 1 << 16
+
+
+def lines(read: Callable[[int], bytes], most: int) -> Iterator[bytes | None]:
+    """Lines without their ends, blank ones left out; None stands for one that was too long.
+
+    `read(n)` gives up to n bytes and nothing at the end. A last line without an end counts too.
+    """
+    held, skipping = bytearray(), False
+    while chunk := read(_CHUNK):
+        searched = len(held)
+        held += chunk
+        start = 0
+        while (end := held.find(b"\n", max(searched, start))) >= 0:
+            line = bytes(held[start:end])
+            start = end + 1
+            if skipping or len(line) > most:
+                skipping = False
+                yield None
+            elif line.strip():
+                yield line
+        del held[:start]
+        if len(held) > most:
+            held.clear()
+            skipping = True
+    if skipping:
+        yield None
+    elif held.strip():
+        yield bytes(held)

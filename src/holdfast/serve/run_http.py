@@ -16,20 +16,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.errors import InputError, MissingExtra
-from holdfast.serve.http.addresses import addresses_of, is_loopback
-from holdfast.serve.logs import log_to_stderr
+from holdfast.serve.http.auth import addresses_of, is_loopback
 from holdfast.serve.memories import Memories
-from holdfast.serve.siblings import siblings
-from holdfast.serve.stopping import Stopping, end_in_time
-from holdfast.serve.token import read_token, token_path
-from holdfast.serve.weekly import Weekly
+from holdfast.serve.process import Stopping, Weekly, end_in_time, log_to_stderr, read_token, siblings, token_path
 from holdfast.settings import ServeSettings
 
 if TYPE_CHECKING:
     import uvicorn
     from starlette.types import ASGIApp
-
-__all__ = ["Spot", "check_spot", "make_server", "run_http"]
 
 _FILES = 10
 """That a memory holds open: measured 6.4 with one caller each, and further readers have connections of their own."""
@@ -207,7 +201,7 @@ def make_server(
     """A server for a bound socket: `run([socket])` ends when `should_exit` is set, or by a signal."""
     import uvicorn
 
-    from holdfast.serve.http.connections import connections
+    from holdfast.serve.http.middleware import connections
 
     class Server(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:

@@ -10,18 +10,69 @@ import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
-from holdfast.errors import InputError
+from holdfast.errors import InputError, MissingExtra
+from holdfast.serve.compat.lifecycle import ContextEngine
+from holdfast.serve.compat.methods import SeedMethods
+from holdfast.serve.inputs import Input
 from holdfast.serve.memories import Memories
+from holdfast.serve.process import Stopping, Weekly, read_token, token_path
 from holdfast.serve.rpc import Rpc
-from holdfast.serve.rpc_methods import rpc_methods
-from holdfast.serve.sidecar import Sidecar
-from holdfast.serve.sockets import Listener, has_unix_sockets, listen_tcp, listen_unix
-from holdfast.serve.stopping import Stopping
-from holdfast.serve.token import read_token, token_path
-from holdfast.serve.weekly import Weekly
+from holdfast.serve.sidecar import AUTHENTICATE, Listener, Sidecar, has_unix_sockets, listen_tcp, listen_unix
+from holdfast.serve.verbs import VERBS, Danger, Method, Params, Surroundings, Verb, answer, schema
 
-__all__ = ["Place", "read_place", "run_rpc"]
+# --- All methods of the sidecar: the seed's under their bare names, ours as memory.VERB, and a list of them.
+
+
+_OURS = "memory."
+_WHOSE = "userId"
+"""A parameter of every verb here: whose memory it is; the connection's, if it is left out."""
+
+
+@dataclass(frozen=True)
+class _Offer:
+    memories: Memories
+    around: Surroundings
+
+    def call(self, verb: Verb[Input], params: Params) -> object:
+        whose = params.get(_WHOSE)
+        if whose is not None and not isinstance(whose, str):
+            raise InputError(f"{verb.name}: {_WHOSE} must be a string")
+        payload = {name: value for name, value in params.items() if name != _WHOSE}
+        with self.memories.lend(whose, reads=verb.danger is Danger.READS) as memory:
+            return answer(verb, memory, payload, self.around)
+
+
+def rpc_methods(memories: Memories, rules: tuple[str, ...] = ()) -> dict[str, Method]:
+    offer = _Offer(memories, Surroundings(rules, memories.bound, memories.places))
+    engine = ContextEngine(memories, rules)
+    engine.warm_up()
+    methods = {
+        **SeedMethods(memories, rules).methods(),
+        **engine.methods(),
+        # On a connection that needed no token; so a client may say it everywhere.
+        AUTHENTICATE: Method(lambda params: {"ok": True}, ("token",)),
+    }
+    for verb in VERBS.values():
+        methods[_OURS + verb.name] = Method(partial(offer.call, verb), (*verb.fields, _WHOSE), verb.slow)
+    methods["rpc.discover"] = Method(lambda params: {"methods": _described(methods)})
+    return methods
+
+
+def _described(methods: dict[str, Method]) -> list[dict[str, object]]:
+    """Names, parameters and, for our verbs, what they do and the schemas of what they take and answer."""
+    found: list[dict[str, object]] = []
+    for name, method in methods.items():
+        told: dict[str, object] = {"name": name, "params": list(method.fields)}
+        verb = VERBS.get(name.removeprefix(_OURS)) if name.startswith(_OURS) else None
+        if verb is not None:
+            shapes = schema(verb.name)
+            told |= {"description": verb.about, "danger": verb.danger.value}
+            told |= {"input": shapes.input, "output": shapes.output}
+        found.append(told)
+    return found
+
 
 _log = logging.getLogger("holdfast")
 
@@ -123,3 +174,62 @@ def _serve(sidecar: Sidecar, serve: Callable[[], None], stopping: Stopping) -> N
     finally:
         for name, known in before.items():
             signal.signal(name, known)
+
+
+# --- `holdfast mcp`: MCP on stdio, from the first message to the last answer.
+
+
+def run_mcp(memories: Memories, rules: tuple[str, ...] = (), stopping: Stopping = lambda: None) -> None:
+    """Serve the process that started this one until it ends stdin or a signal comes; requests that were read are
+    answered before it returns.
+    """
+    try:
+        import mcp  # noqa: F401  # an extra
+    except ImportError as error:
+        raise MissingExtra("the MCP server", "serve") from error
+    import anyio
+
+    from holdfast.serve.mcp.server import mcp_server
+    from holdfast.serve.mcp.transports import Pipes
+
+    settings = memories.settings.serve
+    pipes = Pipes(*_own_stdio(), settings)
+    ended = threading.Event()
+    failed: list[BaseException] = []
+
+    def serve() -> None:
+        try:
+            anyio.run(pipes.serve, mcp_server(memories, rules))
+        except BaseException as error:  # told in the main thread, which decides how the process ends
+            failed.append(error)
+        finally:
+            ended.set()
+
+    before = {name: signal.signal(name, lambda *_: ended.set()) for name in (signal.SIGTERM, signal.SIGINT)}
+    # A daemon, and so are the threads it starts: one that waits for stdin must not keep the process.
+    serving = threading.Thread(target=serve, name="holdfast-mcp", daemon=True)
+    serving.start()
+    try:
+        with Weekly(memories):
+            ended.wait()
+            stopping()
+            pipes.stop()
+            serving.join(settings.stop_s)  # a peer that reads nothing takes all of it
+    finally:
+        for name, known in before.items():
+            signal.signal(name, known)
+    if failed:
+        raise failed[0]
+
+
+def _own_stdio() -> tuple[int, int]:
+    """Duplicates of stdin and stdout for messages alone: whatever else prints goes to stderr, whatever reads finds an
+    end.
+    """
+    sys.stdout.flush()
+    source, target = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    return source, target

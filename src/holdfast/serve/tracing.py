@@ -17,8 +17,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from opentelemetry.trace import Span, Tracer
 
-__all__ = ["Seen", "caller_of", "traced"]
-
 _OPERATIONS = {
     "ingest": "upsert_memory",
     "ingest_many": "upsert_memory",

@@ -10,31 +10,38 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from functools import cache
-from typing import Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
-from holdfast.answers import (
+from pydantic import ConfigDict
+
+from holdfast.errors import Refused
+from holdfast.memory import Memory
+from holdfast.model import Decision, Record, SearchAnswer, Why
+from holdfast.results import (
+    Active,
+    Calibration,
+    Compaction,
     ContextAnswer,
+    Erased,
+    Flushed,
+    History,
+    Kept,
+    KeptMany,
     RecentAnswer,
     RecentTurns,
-    SearchAnswer,
+    StandingSection,
+    Stats,
     StatusAnswer,
     ThemesAnswer,
     ThreadAnswer,
+    Tidied,
 )
-from holdfast.answers import recent_answer as as_recent
-from holdfast.errors import Refused
-from holdfast.insight import Active, Calibration, Compaction, History, StandingSection, Stats
-from holdfast.memory import Memory
-from holdfast.model import Decision, Record, Why
+from holdfast.results import recent_answer as as_recent
 from holdfast.serve import inputs
-from holdfast.serve.discreet import discreet_answer
-from holdfast.serve.outputs import Flushed, Kept, KeptMany
-from holdfast.serve.shapes import input_schema, output_schema, read_input
+from holdfast.serve.errors import discreet_answer
+from holdfast.serve.inputs import input_schema, output_schema, read_input
 from holdfast.serve.tracing import traced
-from holdfast.upkeep.memo import Diagnosis
-from holdfast.upkeep.reports import Erased, Tidied
-
-__all__ = ["VERBS", "Danger", "Surroundings", "Verb", "answer", "schema"]
+from holdfast.upkeep.findings import Diagnosis
 
 _Given = TypeVar("_Given", bound=inputs.Input)
 
@@ -209,3 +216,31 @@ def schema(name: str) -> Schemas:
     """JSON Schemas (draft 2020-12) of what a verb takes and answers."""
     verb = VERBS[name]
     return Schemas(input_schema(verb.takes), output_schema(verb.answers))
+
+
+# --- A method as JSON-RPC sees it, whoever defined it.
+
+
+Params = Mapping[str, object]
+_SeedInput = TypeVar("_SeedInput")
+
+
+@dataclass(frozen=True)
+class Method:
+    call: Callable[[Params], object]
+    """Gives what json_text.encode can write; what it raises is told by faults.py."""
+    fields: tuple[str, ...] = ()
+    """Names of the parameters, for callers who give them by position."""
+    slow: bool = False
+    """Other calls of the connection do not wait for it."""
+
+
+class SeedInput:
+    """What one of the seed's methods is given, in its own spelling. Fields of later hosts are passed over."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="ignore")
+
+
+def seed_method(name: str, takes: type[_SeedInput], run: Callable[[_SeedInput], object], slow: bool = False) -> Method:
+    names = tuple(field.name for field in fields(takes))  # type: ignore[arg-type]  # every input is a dataclass
+    return Method(lambda params: run(read_input(takes, params, name)), names, slow)

@@ -8,17 +8,8 @@ from pathlib import Path
 
 from holdfast.errors import MissingExtra, StoreError
 from holdfast.settings import StoreSettings
-from holdfast.store.nouns import Held
 from holdfast.store.protocol import Store
-
-__all__ = [
-    "copy_store_file",
-    "default_location",
-    "is_store_file",
-    "open_store",
-    "read_foreign_table",
-    "set_store_aside",
-]
+from holdfast.store.types import Held
 
 
 def open_store(location: str | os.PathLike[str], settings: StoreSettings) -> Store:
@@ -31,7 +22,7 @@ def open_store(location: str | os.PathLike[str], settings: StoreSettings) -> Sto
         raise StoreError(
             f"no engine for {name.split('://', 1)[0]}://; give the path of a SQLite file, or postgresql://…"
         )
-    from holdfast.store.sqlite.engine import SqliteStore
+    from holdfast.store.sqlite.store import SqliteStore
 
     return SqliteStore(Path(name), settings)
 
@@ -41,7 +32,7 @@ def _open_on_server(url: str, settings: StoreSettings) -> Store:
         import psycopg  # noqa: F401
     except ImportError as error:
         raise MissingExtra("a store on PostgreSQL", "postgres") from error
-    from holdfast.store.postgres.engine import PostgresStore
+    from holdfast.store.postgres.store import PostgresStore
 
     return PostgresStore(url, settings)
 
@@ -57,27 +48,27 @@ def copy_store_file(
     source: Path, target: Path, settings: StoreSettings, progress: Callable[[int, int], None] | None = None
 ) -> Held:
     """Copy a file that nobody needs to have open, and check the copy."""
-    from holdfast.store.sqlite.copies import copy_store
+    from holdfast.store.sqlite.files import copy_store
 
     return copy_store(source, target, settings, progress)
 
 
 def is_store_file(path: Path) -> bool:
     """Whether a file is a store of ours."""
-    from holdfast.store.sqlite.foreign import is_store
+    from holdfast.store.sqlite.schema import is_store
 
     return is_store(path)
 
 
 def read_foreign_table(path: Path, table: str, columns: Sequence[str], most: int) -> list[dict[str, object]]:
     """Rows of a table of another program's SQLite file, and of the columns those that it has."""
-    from holdfast.store.sqlite.foreign import read_table
+    from holdfast.store.sqlite.schema import read_table
 
     return read_table(path, table, columns, most)
 
 
 def set_store_aside(path: Path, label: str) -> Path | None:
     """Keep what lies at the path under another name, so that it can be replaced; StoreBusy while anybody uses it."""
-    from holdfast.store.sqlite.copies import set_aside
+    from holdfast.store.sqlite.files import set_aside
 
     return set_aside(path, label)

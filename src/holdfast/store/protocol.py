@@ -2,7 +2,7 @@
 
 An engine keeps the log and the views derived from it, each key beginning with the namespace, so that one namespace
 never touches another's rows and a server engine can shard by it. Blocks and segments are opaque bytes here; their
-layout belongs to recall/blocks.py. A view changes only together with the cursor that says how far it has come.
+layout belongs to index/blocks.py. A view changes only together with the cursor that says how far it has come.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
+from holdfast.log.acts import Line
 from holdfast.log.align import Place
-from holdfast.log.lines import Line
 from holdfast.log.tombstones import Tombstone
 from holdfast.model import Action, Decision, Entry, Kind, Metadata, NewTurn, Provenance, Record, Turn
-from holdfast.store.nouns import (
+from holdfast.store.types import (
     BlockRef,
     Changes,
     Content,
@@ -34,8 +34,6 @@ from holdfast.store.nouns import (
     Swept,
     TakenOver,
 )
-
-__all__ = ["Snapshot", "Store"]
 
 
 class Snapshot(Protocol):
@@ -248,7 +246,7 @@ class Store(Protocol):
         ...
 
     def count_retrievals(self, namespace: str, found: Mapping[str, int], last: datetime) -> None:
-        """Raise the counts of records that were found, or whose turn was: the two are one hit (recall/hits.py).
+        """Raise the counts of records that were found, or whose turn was: the two are one hit (search/hits.py).
 
         A summary or guidance of a compaction stands for many turns, and is found only as itself. An id of neither a
         turn nor a record (any more) is passed over.

@@ -4,26 +4,47 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from itertools import groupby
+from typing import cast
 
-from holdfast.log.lines import ActLine, Line, TurnLine
-from holdfast.model import SIGNALS, Action, Entry, Metadata, NewTurn, Origin, Provenance, Record, Turn
-from holdfast.moments import from_micros
-from holdfast.store.codes import KINDS, ROLES, lowered
+import numpy as np
 
-__all__ = [
-    "kept_turn",
-    "pack_metadata",
-    "pack_signals",
-    "read_line",
-    "read_record",
-    "read_score",
-    "read_signals",
-    "read_turn",
-    "speaker_of",
-    "unpack_metadata",
-]
+from holdfast.log.acts import COLLECTION, ActLine, Line, Told, TurnLine, elevated
+from holdfast.model import SIGNALS, Action, Entry, Kind, Metadata, NewTurn, Origin, Provenance, Record, Role, Turn
+from holdfast.store.types import COMPACTION
+from holdfast.text.time import from_micros
+
+# --- What every engine keeps in the same way: small numbers for names, and what a record's notches mean.
+
+
+# Stored as numbers: only ever append.
+ROLES = (Role.USER, Role.ASSISTANT, Role.SYSTEM, Role.TOOL)
+KINDS = (Kind.TURN, Kind.FACT, Kind.PREFERENCE, Kind.DECISION, Kind.GUIDANCE, Kind.SUMMARY, Kind.EPISODE)
+SLOTS = 16
+"""Embedding models that a namespace keeps the vectors of; the seventeenth takes the place of the first."""
+_BEST_FIRST = tuple(Provenance)
+_DIGITS = 6  # of a confidence: .9 times .8 is .72
+_ROLE_NUMBER = {role: number for number, role in enumerate(ROLES)}
+_KIND_NUMBER = {kind: number for number, kind in enumerate(KINDS)}
+
+
+def role_number(role: Role) -> int:
+    return _ROLE_NUMBER[role]
+
+
+def kind_number(kind: Kind) -> int:
+    return _KIND_NUMBER[kind]
+
+
+def lowered(provenance: Provenance, confidence: float, notches: int, factor: float) -> tuple[Provenance, float]:
+    """Who vouches for a record, and how surely, so many notches down; there is nothing below the last."""
+    if not notches:
+        return provenance, confidence
+    down = min(_BEST_FIRST.index(provenance) + notches, len(_BEST_FIRST) - 1)
+    return _BEST_FIRST[down], round(confidence * factor, _DIGITS)
+
 
 _SCORE, _G = struct.Struct("<d"), SIGNALS.index("g")
 _SIGNALS = struct.Struct(f"<{len(SIGNALS)}d")
@@ -166,3 +187,84 @@ def kept_turn(
         key=turn.key,
         metadata=turn.metadata,
     )
+
+
+# --- Records that acts of the log make, for every engine: what the operator had remembered, what a compaction
+# told.
+
+
+def remembered_record(action: Action) -> Record:
+    said = cast("Mapping[str, str]", action.payload)
+    # Only these two: what a caller gave must not pose as what Holdfast notes on records of its own.
+    metadata = {name: said[name] for name in ("key", "given") if name in said}
+    return Record(
+        id=action.subject,
+        namespace="",  # rows know it by number
+        kind=Kind(said["kind"]),
+        text=said["text"],
+        provenance=Provenance(said["provenance"]),
+        confidence=float(said["confidence"]),
+        evidence_count=1,
+        at=action.at,
+        valid_from=action.at,
+        metadata=metadata,
+    )
+
+
+def told_record(told: Told, action: Action, namespace: str) -> Record:
+    """What a compaction told, as a record of the namespace."""
+    # The line may come from another namespace's log, and names that one.
+    own = {COLLECTION: elevated(namespace)} if COLLECTION in told.details else {}
+    return Record(
+        id=told.id,
+        namespace="",  # rows know it by number
+        kind=told.kind,
+        text=told.text,
+        provenance=told.provenance,
+        confidence=told.confidence,
+        evidence_count=len(told.turn_ids),
+        at=told.until,
+        valid_from=told.since,
+        metadata={COMPACTION: action.subject, **told.details, **own},
+    )
+
+
+# --- Vectors in rows take half their room where that loses nothing: derived work rounds them so that they can.
+#
+# A row of half precision is known by its odd length. Whole ones, of other sizes or older stores, are kept as they came.
+
+
+_MARK = b"h"
+_LEAST = 64
+"""Bytes: what is shorter is no vector but a number or two."""
+
+
+def halved(vectors: Sequence[bytes]) -> list[bytes]:
+    """Vectors of float32 as they are stored."""
+    stored: list[bytes] = []
+    for size, run in groupby(vectors, len):
+        part = list(run)
+        if size < _LEAST or size % 4:
+            stored += part
+            continue
+        full = np.frombuffer(b"".join(part), "<f4").reshape(len(part), -1)
+        with np.errstate(over="ignore"):  # too large for half precision: it stays whole
+            half = full.astype("<f2")
+        exact = (half.astype("<f4") == full).all(axis=1)
+        stored += [row.tobytes() + _MARK if fits else one for row, fits, one in zip(half, exact, part, strict=True)]
+    return stored
+
+
+def whole(stored: Sequence[bytes]) -> list[bytes]:
+    """Vectors of float32, as they came."""
+    vectors: list[bytes] = []
+    for size, run in groupby(stored, len):
+        part = list(run)
+        if size % 2 == 0:
+            vectors += part
+            continue
+        width = 2 * (size - 1)
+        rows = np.frombuffer(b"".join(part), np.uint8).reshape(len(part), size)[:, :-1]
+        joined = np.ascontiguousarray(rows).view("<f2").astype("<f4").tobytes()
+        vectors += [joined[at : at + width] for at in range(0, len(joined), width)]
+    return vectors

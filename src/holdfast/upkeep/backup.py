@@ -9,14 +9,12 @@ from datetime import datetime
 from pathlib import Path
 
 from holdfast.errors import InputError
-from holdfast.moments import utc_now
+from holdfast.results import BackedUp, Restored
 from holdfast.settings import StoreSettings
 from holdfast.store.open import copy_store_file, set_store_aside
 from holdfast.store.protocol import Store
-from holdfast.upkeep.reports import BackedUp, Restored
-from holdfast.upkeep.whole_file import whole_file
-
-__all__ = ["back_up", "restore"]
+from holdfast.text.time import utc_now
+from holdfast.upkeep.export import whole_file
 
 Progress = Callable[[int, int], None]
 """Called with (done, total)."""

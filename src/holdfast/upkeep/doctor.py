@@ -12,19 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.admit.floor import Reason
-from holdfast.derive.vectors import embed_texts
+from holdfast.index.vectors import embed_texts
 from holdfast.model import Entry, Kind, Record
 from holdfast.models.embedder import Embedder
 from holdfast.settings import Settings
-from holdfast.store.nouns import COMPACTION
 from holdfast.store.protocol import Snapshot, Store
-from holdfast.upkeep.audit import audit_texts
+from holdfast.store.types import COMPACTION
+from holdfast.upkeep.audit import audit_texts, broken_links, framed_turns, looped_records, secret_turns
+from holdfast.upkeep.findings import Check, Diagnosis, Example, Finding, Memo, finding
 from holdfast.upkeep.foreign import Foreign, read_foreign
 from holdfast.upkeep.indexes import Looked, unreadable, vector_drift, word_drift
-from holdfast.upkeep.loops import broken_links, framed_turns, looped_records, secret_turns
-from holdfast.upkeep.memo import Check, Diagnosis, Example, Finding, Memo, finding
-
-__all__ = ["audit_file", "examine", "fixed", "heal"]
 
 _ALL = 1_000_000_000
 _SAME = 0.92  # the seeds', where there is no model to ask for its own

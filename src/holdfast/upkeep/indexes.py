@@ -8,17 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.recall.blocks import read_documents, read_postings, read_segment
-from holdfast.recall.marks import prior_of
-from holdfast.recall.pool import words_stage
-from holdfast.recall.vectors import matrix, segments_stage, vectors_stage
+from holdfast.index.blocks import prior_of, read_documents, read_postings, read_segment
+from holdfast.index.candidates import words_stage
+from holdfast.index.vectors import matrix, segments_stage, vectors_stage
 from holdfast.settings import Settings
-from holdfast.store.nouns import BLOCK, Document, Space
 from holdfast.store.protocol import Snapshot
-from holdfast.upkeep.memo import Example
-from holdfast.words import speaker_terms, term_counts
-
-__all__ = ["Looked", "unreadable", "vector_drift", "word_drift"]
+from holdfast.store.types import BLOCK, Document, Space
+from holdfast.text.words import speaker_terms, term_counts
+from holdfast.upkeep.findings import Example
 
 _PAGE = 1000
 _WORDED = (Space.TURN, Space.RECORD, Space.PASSAGE)

@@ -14,18 +14,16 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-from holdfast.derive.priors import refresh_priors
 from holdfast.errors import InputError, NotFound
-from holdfast.log.tidying import Lowered, Tidying, pack_tidying, period_of
+from holdfast.log.acts import Lowered, Tidying, pack_tidying, period_of
 from holdfast.model import Action, Entry, Kind, Provenance
-from holdfast.moments import to_micros
+from holdfast.results import Tended, Tidied
+from holdfast.search.rank import refresh_priors
 from holdfast.settings import JanitorSettings
-from holdfast.store.codes import lowered
-from holdfast.store.nouns import Idle
 from holdfast.store.protocol import Snapshot, Store
-from holdfast.upkeep.reports import Tended, Tidied
-
-__all__ = ["tidy", "undo"]
+from holdfast.store.rows import lowered
+from holdfast.store.types import Idle
+from holdfast.text.time import to_micros
 
 _DAY = 86_400_000_000  # microseconds
 

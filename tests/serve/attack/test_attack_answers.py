@@ -9,19 +9,19 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
-from http_peers import served
-from mcp_peers import in_process, text_of
-from peers import OpenPeer
 
 from holdfast.errors import NotFound
-from holdfast.serve.faults import fault_of
+from holdfast.serve.errors import fault_of
 from holdfast.serve.mcp.calls import _told
 from holdfast.serve.memories import Memories
 from holdfast.serve.rpc import Rpc
-from holdfast.serve.rpc_methods import rpc_methods
+from holdfast.serve.run_rpc import rpc_methods
 from holdfast.testing import HashEmbedder
-from memories import QUICK
-from pace import slowness
+from tests.serve.http.http_peers import served
+from tests.serve.mcp.mcp_peers import in_process, text_of
+from tests.serve.peers import OpenPeer
+from tests.support.memories import QUICK
+from tests.support.pace import slowness
 
 _Said = TypeVar("_Said")
 BO = "a-token-of-bo-" + "y" * 32

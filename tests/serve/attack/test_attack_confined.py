@@ -11,17 +11,17 @@ from typing import Any
 import httpx2
 import numpy as np
 import pytest
-from http_peers import served
-from mcp_peers import in_process
 from numpy.typing import NDArray
-from peers import OpenPeer
 
 from holdfast.errors import ModelUnavailable
 from holdfast.memory import Memory
-from holdfast.serve.discreet import discreet
+from holdfast.serve.errors import discreet
 from holdfast.serve.verbs import VERBS
 from holdfast.testing import HashEmbedder
-from memories import QUICK
+from tests.serve.http.http_peers import served
+from tests.serve.mcp.mcp_peers import in_process
+from tests.serve.peers import OpenPeer
+from tests.support.memories import QUICK
 
 BO = "a-token-of-bo-" + "y" * 32
 OTHER = "wilhelmina"

@@ -6,7 +6,8 @@ import json
 import logging
 
 import pytest
-from peers import Peer
+
+from tests.serve.peers import Peer
 
 pytestmark = pytest.mark.requirement("SAFE-4")
 

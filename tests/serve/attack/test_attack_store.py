@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from http_peers import served
 
-from holdfast import Memory
+from holdfast.memory import Memory
+from tests.serve.http.http_peers import served
 
 
 @pytest.mark.requirement("LOG-1")

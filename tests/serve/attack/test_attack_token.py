@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.errors import InputError
-from holdfast.serve.token import read_token
+from holdfast.serve.process import read_token
 
 pytestmark = pytest.mark.requirement("SAFE-3")
 

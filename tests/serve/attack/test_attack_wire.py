@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from http_peers import TOKEN, announced, process, served, stop
 
 from holdfast.settings import ServeSettings
+from tests.serve.http.http_peers import TOKEN, announced, process, served, stop
 
 pytestmark = pytest.mark.requirement("SAFE-3")
 

@@ -15,16 +15,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import httpx2
-from peers import WAIT_S
 
 from holdfast.models.embedder import Embedder
-from holdfast.serve.http.addresses import addresses_of
 from holdfast.serve.http.app import create_app
+from holdfast.serve.http.auth import addresses_of
 from holdfast.serve.memories import Memories
 from holdfast.serve.run_http import make_server
 from holdfast.settings import ContextSettings, ServeSettings, Settings
 from holdfast.testing import HashEmbedder
-from memories import QUICK
+from tests.serve.peers import WAIT_S
+from tests.support.memories import QUICK
 
 TOKEN = "a-token-of-the-tests-" + "x" * 32
 PATIENT = ContextSettings(deadline_s=30.0, embedder_s=10.0)

@@ -7,12 +7,12 @@ import socket
 from pathlib import Path
 
 import pytest
-from http_peers import TOKEN, Server, hear, served
-from peers import WAIT_S
 
-from holdfast.serve.http.buckets import Bucket
-from holdfast.serve.http.credentials import COOKIE, cookie_for, is_cookie
+from holdfast.serve.http.auth import COOKIE, cookie_for, is_cookie
+from holdfast.serve.http.middleware import Bucket
 from holdfast.settings import ServeSettings
+from tests.serve.http.http_peers import TOKEN, Server, hear, served
+from tests.serve.peers import WAIT_S
 
 pytestmark = pytest.mark.requirement("SAFE-3")
 

@@ -7,8 +7,9 @@ import socket
 from pathlib import Path
 
 import pytest
-from http_peers import TOKEN, Server, served
-from peers import WAIT_S
+
+from tests.serve.http.http_peers import TOKEN, Server, served
+from tests.serve.peers import WAIT_S
 
 pytestmark = pytest.mark.requirement("API-5")
 

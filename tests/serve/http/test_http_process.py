@@ -12,11 +12,11 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from http_peers import announced, process, stop
-from peers import WAIT_S
 
-from holdfast import Memory
 from holdfast.cli import main
+from holdfast.memory import Memory
+from tests.serve.http.http_peers import announced, process, stop
+from tests.serve.peers import WAIT_S
 
 _FREE = ("--port", "0", "--json", "-n", "ana", "--embedder", "none")
 

@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 import schemathesis
-from http_peers import PATIENT, TOKEN
 from hypothesis import HealthCheck, Phase, settings
 from schemathesis.config import SchemathesisConfig
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from holdfast.serve.http.addresses import Addresses
 from holdfast.serve.http.app import create_app
+from holdfast.serve.http.auth import Addresses
 from holdfast.serve.http.openapi import openapi
 from holdfast.serve.memories import Memories
 from holdfast.settings import ServeSettings
 from holdfast.testing import HashEmbedder
-from memories import QUICK
+from tests.serve.http.http_peers import PATIENT, TOKEN
+from tests.support.memories import QUICK
 
 _BEARER = {"Authorization": f"Bearer {TOKEN}"}
 # A schema cannot say what a time in words is, or that a name is no longer than 1,024 bytes.

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from http_peers import Server, announced, process, stop
-from peers import WAIT_S
 
-from holdfast.serve.siblings import siblings
+from holdfast.serve.process import siblings
+from tests.serve.http.http_peers import Server, announced, process, stop
+from tests.serve.peers import WAIT_S
 
 _TWO = ("--port", "0", "--json", "-n", "ana", "--embedder", "none", "--processes", "2")
 _MANY = 40  # connections: that all of them come to one of two processes happens once in 2 ** 39

@@ -5,11 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from http_peers import TOKEN, served
 
-from holdfast.serve.http.addresses import addresses_of, is_loopback
-from holdfast.serve.http.credentials import COOKIE, cookie_for
-from holdfast.serve.http.paths import is_plain
+from holdfast.serve.http.auth import COOKIE, addresses_of, cookie_for, is_loopback, is_plain
+from tests.serve.http.http_peers import TOKEN, served
 
 _INITIALIZE = {
     "jsonrpc": "2.0",

@@ -7,7 +7,8 @@ import shlex
 from pathlib import Path
 
 import pytest
-from http_peers import Server, served
+
+from tests.serve.http.http_peers import Server, served
 
 PAGE = Path(__file__).parents[3] / "docs" / "http.md"
 

@@ -7,14 +7,14 @@ import threading
 from pathlib import Path
 
 import pytest
-from congruence import SETTINGS, Payload, bad_calls, differences, in_process, twins
-from http_peers import served
-from in_process import call
 
-from holdfast import Memory
 from holdfast.errors import HoldfastError
+from holdfast.memory import Memory
 from holdfast.serve.verbs import VERBS
-from memories import QUICK, OpenMemory, WaitingEmbedder
+from tests.serve.congruence import SETTINGS, Payload, bad_calls, differences, in_process, twins
+from tests.serve.http.http_peers import served
+from tests.serve.in_process import call
+from tests.support.memories import QUICK, OpenMemory, WaitingEmbedder
 
 
 @pytest.mark.requirement("API-1", "API-5")

@@ -13,15 +13,15 @@ import httpx2
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from holdfast import Memory
+from holdfast.memory import Memory
 from holdfast.models.embedder import Embedder
-from holdfast.serve.http.addresses import addresses_of
 from holdfast.serve.http.app import create_app
+from holdfast.serve.http.auth import addresses_of
 from holdfast.serve.inspector.app import inspector_routes
 from holdfast.serve.memories import Memories
 from holdfast.settings import Settings
 from holdfast.testing import HashEmbedder
-from memories import QUICK
+from tests.support.memories import QUICK
 
 TOKEN = "a-token-of-the-tests-that-nobody-else-knows"
 HOST = "127.0.0.1:8737"

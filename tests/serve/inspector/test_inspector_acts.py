@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from inspector_site import HOST, LISTS, TOKEN, Page, Site, open_guarded, open_site
 
 from holdfast.model import Record
-from holdfast.serve.http.credentials import COOKIE, cookie_for
-from memories import found
+from holdfast.serve.http.auth import COOKIE, cookie_for
+from tests.serve.inspector.inspector_site import HOST, LISTS, TOKEN, Page, Site, open_guarded, open_site
+from tests.support.memories import found
 
 OWN = {"Origin": f"http://{HOST}"}
 

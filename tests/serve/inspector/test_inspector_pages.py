@@ -8,13 +8,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from hostile_texts import HOSTILE
-from inspector_site import LISTS, Site, open_site
 
 from holdfast.errors import ModelError
 from holdfast.settings import AdmitSettings, ChatSettings, InspectorSettings
 from holdfast.testing import FailingEmbedder
-from memories import QUICK, assistant, user
+from tests.serve.inspector.inspector_site import LISTS, Site, open_site
+from tests.support.hostile_texts import HOSTILE
+from tests.support.memories import QUICK, assistant, user
 
 MAY = datetime(2026, 5, 1, tzinfo=UTC)
 SMALL = replace(QUICK, inspector=InspectorSettings(page=7))

@@ -6,9 +6,8 @@ from datetime import date, timedelta
 
 import pytest
 
-from holdfast.insight import Bin, DayStats
-from holdfast.serve.inspector.plots import HEIGHT, WIDTH, by_time, histogram
-from holdfast.serve.inspector.words import cut, linked, several, size
+from holdfast.results import Bin, DayStats
+from holdfast.serve.inspector.format import HEIGHT, WIDTH, by_time, cut, histogram, linked, several, size
 
 READINGS = (("Turns judged", lambda day: day.turns), ("Merged", lambda day: day.merged))
 

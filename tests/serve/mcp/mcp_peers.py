@@ -20,7 +20,7 @@ from holdfast.serve.mcp.server import mcp_server
 from holdfast.serve.memories import Memories
 from holdfast.settings import ContextSettings, Settings
 from holdfast.testing import HashEmbedder
-from memories import QUICK
+from tests.support.memories import QUICK
 
 _Given = TypeVar("_Given")
 Answer = dict[str, Any]

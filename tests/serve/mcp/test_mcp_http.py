@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -12,12 +11,10 @@ from typing import Any
 import httpx2
 import pytest
 from mcp.client.streamable_http import streamable_http_client
-from mcp_peers import HELLO, Model, connected, line_of
-from peers import WAIT_S
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "http"))
-
-from http_peers import Server, served
+from tests.serve.http.http_peers import Server, served
+from tests.serve.mcp.mcp_peers import HELLO, Model, connected, line_of
+from tests.serve.peers import WAIT_S
 
 pytestmark = pytest.mark.requirement("API-4")
 

@@ -13,15 +13,15 @@ from typing import Any
 
 import anyio
 import pytest
-from mcp_peers import HELLO, PATIENT, line_of
-from peers import WAIT_S
 
-from holdfast import Memory
-from holdfast.serve.mcp.pipes import Pipes
+from holdfast.memory import Memory
 from holdfast.serve.mcp.server import mcp_server
+from holdfast.serve.mcp.transports import Pipes
 from holdfast.serve.memories import Memories
 from holdfast.settings import ServeSettings
-from memories import QUICK
+from tests.serve.mcp.mcp_peers import HELLO, PATIENT, line_of
+from tests.serve.peers import WAIT_S
+from tests.support.memories import QUICK
 
 pytestmark = pytest.mark.requirement("API-4")
 

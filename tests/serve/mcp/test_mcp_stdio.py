@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from mcp_peers import HELLO, command, connected, line_of
-from peers import WAIT_S, end
 
-from holdfast import Memory
-from memories import QUICK
+from holdfast.memory import Memory
+from tests.serve.mcp.mcp_peers import HELLO, command, connected, line_of
+from tests.serve.peers import WAIT_S, end
+from tests.support.memories import QUICK
 
 pytestmark = pytest.mark.requirement("API-4")
 

@@ -7,19 +7,18 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from congruence import SETTINGS, bad_calls, calls, settled, twins
-from congruence import in_process as directly
-from in_process import call
 from mcp import MCPError
-from mcp_peers import connected, in_process
 
-from holdfast import Memory
 from holdfast.context.escape import decode
 from holdfast.errors import HoldfastError
-from holdfast.serve.mcp.server import INSTRUCTIONS, mcp_server
-from holdfast.serve.mcp.tools import OFFERED, tools
+from holdfast.memory import Memory
+from holdfast.serve.mcp.server import INSTRUCTIONS, OFFERED, mcp_server, tools
 from holdfast.serve.memories import Memories
 from holdfast.serve.verbs import VERBS, Danger, schema
+from tests.serve.congruence import SETTINGS, bad_calls, calls, settled, twins
+from tests.serve.congruence import in_process as directly
+from tests.serve.in_process import call
+from tests.serve.mcp.mcp_peers import connected, in_process
 
 pytestmark = pytest.mark.requirement("API-4")
 

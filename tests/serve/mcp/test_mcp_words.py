@@ -8,21 +8,21 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from hostile_texts import HOSTILE
 from mcp import MCPError
 from mcp.types import PromptReference, ResourceTemplateReference
-from mcp_peers import PATIENT, Model, in_process
 
-from holdfast import Memory
-from holdfast.answers import RecentTurns, ThreadAnswer
 from holdfast.context.escape import decode
 from holdfast.errors import InputError
 from holdfast.log.messages import read_message
+from holdfast.memory import Memory
 from holdfast.model import Turn
-from holdfast.serve.mcp.telling import HISTORY, Telling
+from holdfast.results import RecentTurns, ThreadAnswer
+from holdfast.serve.mcp.text import HISTORY, Telling
 from holdfast.settings import McpSettings, Settings
 from holdfast.testing import HashEmbedder
-from memories import QUICK, assistant, user
+from tests.serve.mcp.mcp_peers import PATIENT, Model, in_process
+from tests.support.hostile_texts import HOSTILE
+from tests.support.memories import QUICK, assistant, user
 
 pytestmark = pytest.mark.requirement("API-4")
 

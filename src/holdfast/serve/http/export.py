@@ -11,12 +11,9 @@ from anyio import CapacityLimiter, from_thread, to_thread
 from anyio.streams.memory import MemoryObjectSendStream
 from starlette.types import Receive, Scope, Send
 
-from holdfast.serve.faults import fault_of
-from holdfast.serve.http.namespaces import is_confined, namespace_of
-from holdfast.serve.http.problems import problem
+from holdfast.serve.errors import fault_of
+from holdfast.serve.http.auth import is_confined, namespace_of, problem
 from holdfast.serve.memories import Memories
-
-__all__ = ["LINES", "Export"]
 
 _log = logging.getLogger("holdfast")
 

@@ -8,8 +8,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-__all__ = ["TEXT", "Metrics"]
-
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 _BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """Seconds; .1 is the bar for a search under load."""

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
-from holdfast.serve.shapes import DIALECT
+from holdfast.serve.inputs import DIALECT
 from holdfast.serve.verbs import VERBS, schema
 from holdfast.version import __version__
-
-__all__ = ["openapi"]
 
 _REFS = "#/components/schemas/"
 _DEFS = "#/$defs/"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from urllib.parse import quote
 
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import MutableHeaders
@@ -18,12 +19,47 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from holdfast.serve.inspector import acts, browse, health, login, look, overview, seek
-from holdfast.serve.inspector.asked import Asked, read_asked
-from holdfast.serve.inspector.desk import Desk
+from holdfast.serve.http.auth import COOKIE, cookie_attributes
+from holdfast.serve.inspector import actions as acts
+from holdfast.serve.inspector import pages as browse
+from holdfast.serve.inspector import pages as health
+from holdfast.serve.inspector import pages as look
+from holdfast.serve.inspector import pages as overview
+from holdfast.serve.inspector import pages as seek
+from holdfast.serve.inspector.views import MEMORY_COOKIE, Asked, Desk, read_asked
 from holdfast.serve.memories import Memories
+from holdfast.serve.process import matches
 
-__all__ = ["OPEN", "inspector_routes"]
+# --- Who may look: the token is shown once, and a cookie stands for it until the browser is closed.
+
+
+_GONE = "Path=/; HttpOnly; SameSite=Strict; Max-Age=0"
+
+
+def ask(desk: Desk, asked: Asked) -> Response:
+    return desk.page("login.html", asked, wrong=False)
+
+
+def enter(desk: Desk, asked: Asked) -> Response:
+    if not matches(desk.token, (asked.given("token") or "").strip()):
+        return desk.page("login.html", asked, 403, wrong=True)
+    return desk.go("/", {"Set-Cookie": cookie_attributes(desk.token)})
+
+
+def leave(desk: Desk, asked: Asked) -> Response:
+    return desk.go("/login", {"Set-Cookie": f"{COOKIE}=; {_GONE}"})
+
+
+def choose_memory(desk: Desk, asked: Asked) -> Response:
+    """Show another namespace, or the server's own again; one that may not be reached is refused at once."""
+    name = asked.given("namespace")
+    if name is None:
+        return desk.go("/", {"Set-Cookie": f"{MEMORY_COOKIE}=; {_GONE}"})
+    with desk.memories.lend(name, reads=True):
+        return desk.go(
+            "/", {"Set-Cookie": f"{MEMORY_COOKIE}={quote(name, safe='')}; Path=/; HttpOnly; SameSite=Strict"}
+        )
+
 
 OPEN = ("/login", "/static/")
 """Addresses (or, with a slash at the end, folders) that a browser needs before it has shown the token."""
@@ -59,7 +95,7 @@ _READS: tuple[tuple[str, Work], ...] = (
     ("/inspector/themes", seek.themes),
     ("/inspector/health", health.health),
     ("/inspector/settings", health.settings),
-    ("/login", login.ask),
+    ("/login", ask),
 )
 _WRITES: tuple[tuple[str, Work], ...] = (
     ("/inspector/forget", acts.forget),
@@ -68,9 +104,9 @@ _WRITES: tuple[tuple[str, Work], ...] = (
     ("/inspector/pin", acts.pin),
     ("/inspector/divide", acts.divide),
     ("/inspector/undo", acts.undo),
-    ("/inspector/memory", login.choose_memory),
-    ("/login", login.enter),
-    ("/logout", login.leave),
+    ("/inspector/memory", choose_memory),
+    ("/login", enter),
+    ("/logout", leave),
 )
 
 

@@ -16,16 +16,14 @@ from starlette.requests import Request
 from holdfast.context.escape import encode
 from holdfast.errors import NotFound
 from holdfast.memory import Memory
-from holdfast.serve.faults import Fault, fault_of
-from holdfast.serve.http.namespaces import is_confined, namespace_of
+from holdfast.serve.errors import Fault, fault_of
+from holdfast.serve.http.auth import is_confined, namespace_of
 from holdfast.serve.inputs import Input
-from holdfast.serve.mcp.telling import Telling
+from holdfast.serve.mcp.text import Telling
 from holdfast.serve.memories import Memories
-from holdfast.serve.pace import by_kind
+from holdfast.serve.rpc import by_kind
 from holdfast.serve.verbs import Danger, Surroundings, Verb, answer
-from holdfast.wire import plain
-
-__all__ = ["Calls", "Context"]
+from holdfast.text.jsonio import plain
 
 Context = ServerRequestContext[dict[str, object], object]
 _Given = TypeVar("_Given")

@@ -1,21 +1,25 @@
-"""The ground an erase works on, as rows of PostgreSQL (store/erasing.py decides what happens to them)."""
+"""The ground an erase works on, as rows of PostgreSQL (store/erase.py decides what happens to them)."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import count
+from typing import Any
+
+import psycopg
 
 from holdfast.log.tombstones import Marker
 from holdfast.model import Action
-from holdfast.moments import to_micros
-from holdfast.store.codes import SLOTS
-from holdfast.store.ground import DoomedTurn
-from holdfast.store.nouns import CLAIMS_A_TURN, Scope, Space
-from holdfast.store.postgres.ends import move_end
+from holdfast.store.erase import DoomedTurn, content_of, find_doomed, plain_vector, vector_spans
+from holdfast.store.postgres.connection import Connections
+from holdfast.store.postgres.schema import TABLES
+from holdfast.store.postgres.tail import move_end
 from holdfast.store.postgres.transaction import Transaction, Wrote
-from holdfast.store.postgres.views import clear_views
-
-__all__ = ["PostgresGround"]
+from holdfast.store.postgres.writes import clear_views
+from holdfast.store.rows import SLOTS
+from holdfast.store.types import CLAIMS_A_TURN, Content, Scope, Space
+from holdfast.text.time import to_micros
 
 _OF_TURN = (Space.TURN, Space.TOLD, Space.WINDOW)
 _SLOTS = list(range(SLOTS))
@@ -244,3 +248,159 @@ def _spans(spans: Sequence[tuple[Space, int, int]]) -> dict[str, object]:
         "highs": [high for _, _, high in spans],
         "slots": _SLOTS,
     }
+
+
+# --- What a store holds, read for a proof: what an erase is about to destroy, what stays, all values of its
+# tables.
+
+
+_PAGE = 1000
+_FEW = 100  # rows that are asked for in one round trip; a cursor takes four, and is planned each time
+_PIECE = 1_000_000  # bytes that are searched at once
+_NAMES = (("sessions", "name"), ("models", "fingerprint"), ("copies", "path"))
+_CURSORS = count()
+
+
+def read_content(tx: Transaction, scope: Scope, noun: str) -> Content:
+    ground = PostgresGround(tx)
+    doomed = find_doomed(ground, scope, noun)
+    numbers = tx.rows(
+        "SELECT num FROM records WHERE ns = %(ns)s AND id = ANY(%(ids)s::text[])", {"ids": list(doomed.own)}
+    )
+    stored = ground.vectors(vector_spans(doomed, [num for (num,) in numbers]))
+    return content_of(ground, doomed, scope, [plain_vector(space, data) for space, data in stored if data])
+
+
+def read_truth(tx: Transaction) -> Iterator[str]:
+    """What people and hosts handed over, of every namespace, what the operator named, and others' records by id."""
+    for ns, name in tx.every_namespace():
+        if name is not None:
+            yield name
+        one = tx.of(ns, name or "")
+        for row in _paged(
+            one, "SELECT text, id, key, metadata FROM log WHERE ns = %(ns)s AND entry IN ('turn', 'remember')"
+        ):
+            yield from (str(value) for value in row if value is not None)
+        for table, column in _NAMES:
+            for (value,) in one.rows(f"SELECT {column} FROM {table} WHERE ns = %(ns)s"):
+                yield str(value)
+        if ns != tx.ns:
+            for (noun,) in _paged(one, "SELECT id FROM records WHERE ns = %(ns)s"):
+                yield str(noun)
+
+
+def read_live_vectors(tx: Transaction) -> Iterator[bytes]:
+    for ns, name in tx.every_namespace():
+        one = tx.of(ns, name or "")
+        live = {seq for (seq,) in one.rows("SELECT seq FROM log WHERE ns = %(ns)s AND entry = 'turn'")}
+        records = {num for (num,) in one.rows("SELECT num FROM records WHERE ns = %(ns)s")}
+        for code, num, data in _paged(one, "SELECT space, num, data FROM vectors WHERE ns = %(ns)s"):
+            space = Space(code)
+            held = num // CLAIMS_A_TURN if space is Space.CLAIM else num
+            if data and held in (records if space is Space.RECORD else live):
+                yield plain_vector(space, data)
+
+
+def read_tables(tx: Transaction) -> Iterator[tuple[str, Iterator[bytes]]]:
+    """Each table with the values of its rows, of every namespace. A client of a server cannot read its files: what
+    lies in freed space of a table, in the server's WAL or in its backups is not seen by this.
+    """
+    everybody = tx.every_namespace()
+    for table in TABLES:
+        yield f"table {table}", _values(tx, table, [(ns, name or "") for ns, name in everybody])
+
+
+def _values(tx: Transaction, table: str, everybody: list[tuple[Any, str]]) -> Iterator[bytes]:
+    piece = bytearray()
+    for ns, name in everybody:
+        for row in _paged(tx.of(ns, name), f"SELECT * FROM {table} WHERE ns = %(ns)s"):
+            for value in row[1:]:
+                if value is not None:
+                    piece += value if isinstance(value, bytes) else str(value).encode()
+                    piece += b"\n"
+            if len(piece) >= _PIECE:
+                yield bytes(piece)
+                piece.clear()
+    yield bytes(piece)
+
+
+def _paged(tx: Transaction, sql: str) -> Iterator[tuple[Any, ...]]:
+    """Rows as they are needed: there may be more than fit into memory. Most namespaces have few, and need no cursor."""
+    few = tx.rows(f"{sql} LIMIT %(most)s", {"most": _FEW + 1})
+    if len(few) <= _FEW:
+        yield from few
+        return
+    with tx.connection.cursor(f"holdfast_{next(_CURSORS)}", binary=True) as cursor:
+        cursor.execute(sql.encode(), {"ns": tx.ns})
+        while rows := cursor.fetchmany(_PAGE):
+            yield from rows
+
+
+# --- The tables as a whole: their size, what the server says is wrong with them, and freeing what was erased.
+
+
+_HERE = "relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema())"  # a cast would fold its case
+_SIZE = f"""SELECT coalesce(sum(pg_total_relation_size(pg_class.oid)), 0)::bigint FROM pg_class
+    WHERE {_HERE} AND relkind = 'r'"""
+_INVALID = f"""SELECT relname FROM pg_index JOIN pg_class ON pg_class.oid = pg_index.indexrelid
+    WHERE {_HERE} AND NOT (indisvalid AND indisready)"""
+_CHECKSUMS = "SELECT coalesce(checksum_failures, 0) FROM pg_stat_database WHERE datname = current_database()"
+_MISSING = """SELECT name FROM unnest(%s::text[]) AS name
+    WHERE to_regclass(quote_ident(current_schema()) || '.' || quote_ident(name)) IS NULL"""
+
+
+def size_of(connections: Connections) -> int:
+    with connections.reading("") as tx:  # who asks inside of a snapshot needs no second connection
+        return int(tx.one(_SIZE) or 0)
+
+
+def broken_parts(connections: Connections) -> list[str]:
+    """What the server knows to be wrong: it checks its own pages (data_checksums) as it reads them."""
+    with connections.session() as connection:
+        found = [f"the table {name} is missing" for (name,) in connection.execute(_MISSING, (list(TABLES),))]
+        found += [f"the index {name} is not valid: REINDEX INDEX {name}" for (name,) in connection.execute(_INVALID)]
+        row = connection.execute(_CHECKSUMS).fetchone()
+    if row and row[0]:
+        found.append(f"the server has met {row[0]} pages whose checksum is wrong; look at its log")
+    return found
+
+
+def sweep(connections: Connections) -> str | None:
+    """None when done; else what keeps it from it."""
+    with connections.reading("") as tx:
+        erased = tx.every_unswept()
+    if not erased:
+        return None
+    left_out = _vacuum(connections)
+    if left_out:
+        return (
+            f"{connections.place} did not free what was erased ({left_out[0]}): the role must own the tables for that. "
+            "The next erase by their owner does it"
+        )
+
+    def work(tx: Transaction) -> None:
+        tx.execute("DELETE FROM unswept WHERE ns = %(ns)s")
+
+    for ns in erased:
+        connections.write_as(ns, "", work)
+    return None
+
+
+def _vacuum(connections: Connections) -> list[str]:
+    """What the server warned of: tables of others it passes over."""
+    warned: list[str] = []
+
+    def note(told: psycopg.errors.Diagnostic) -> None:
+        if told.severity_nonlocalized == "WARNING":
+            warned.append(told.message_primary or "")
+
+    with connections.session() as connection:
+        connection.add_notice_handler(note)
+        connection.execute("SET statement_timeout = 0")
+        try:
+            for table in TABLES:
+                connection.execute(f"VACUUM {table}".encode(), prepare=False)
+        finally:
+            connection.remove_notice_handler(note)
+            connection.execute(f"SET statement_timeout = {connections.statement_ms}".encode())
+    return warned

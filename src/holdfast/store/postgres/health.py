@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from holdfast.store.nouns import PASSAGES_STAGE, Space
 from holdfast.store.postgres.transaction import Transaction
-
-__all__ = ["drop_lost", "drop_vectors", "models", "odd_vectors", "orphans"]
+from holdfast.store.types import PASSAGES_STAGE, Space
 
 _IS_RECORD = "EXISTS (SELECT 1 FROM records AS there WHERE there.ns = %(ns)s AND there.id = {}.subject)"
 _IS_NOUN = (

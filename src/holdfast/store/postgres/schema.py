@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from hashlib import blake2b
 from importlib.resources import files
+from secrets import token_hex
 
 import psycopg
 from psycopg import sql
 
 from holdfast.errors import StoreForeign, StoreNewer
-
-__all__ = ["SCHEMA", "TABLES", "lock_number", "migrate", "migrations"]
+from holdfast.store.postgres.address import read_address, translated
 
 TABLES = (
     "namespaces", "views", "sessions", "log", "records", "sources", "hidden", "gone", "receipts", "cursors",
@@ -84,3 +86,20 @@ def _found(connection: psycopg.Connection, schema: str, place: str) -> int:
         return 0
     row = connection.execute("SELECT coalesce(max(version), 0) FROM schema_versions").fetchone()
     return int(row[0]) if row else 0
+
+
+# --- A schema of its own on a server, for a measurement: made for it and dropped after it, whatever else lies
+# there.
+
+
+@contextmanager
+def throwaway_schema(url: str) -> Iterator[str]:
+    """The address with a schema that nobody uses; it is gone at the end, with all that is in it."""
+    schema = f"holdfast_bench_{token_hex(4)}"
+    joint = "&" if "?" in url else "?"
+    try:
+        yield f"{url}{joint}holdfast_schema={schema}"
+    finally:
+        address = read_address(url)
+        with translated(address.shown), psycopg.connect(address.conninfo, autocommit=True) as connection:
+            connection.execute(sql.SQL("DROP SCHEMA IF EXISTS {} CASCADE").format(sql.Identifier(schema)))

@@ -11,8 +11,6 @@ import psycopg
 
 from holdfast.log.tombstones import Marker
 
-__all__ = ["Open", "Transaction", "Wrote"]
-
 Values = Mapping[str, object]
 
 

@@ -141,7 +141,7 @@ CREATE TABLE postings (
     PRIMARY KEY (ns, space, term, block)
 );
 
--- Vectors, in half precision where that is exact (store/halves.py), and their quantised segments, which a search reads.
+-- Vectors, in half precision where that is exact (store/rows.py), and their quantised segments, which a search reads.
 CREATE TABLE vectors (
     ns UUID NOT NULL,
     slot SMALLINT NOT NULL,

@@ -1,0 +1,277 @@
+"""Asking a chat model about turns, off everybody's path: what it proposes goes into the log before anything uses it.
+
+Admission stands before one turn at a time (admit/pipeline.py) and hands it over as a question; a thread of its own
+asks, so that neither ingest nor the other views ever wait for a model. A failure is retried with growing waits (SAL-5);
+after a bounded number of them the log says that rules read the turn, and the work goes on.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import blake2b
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.admit.llm import LlmExtractor, pack, pack_refusal
+from holdfast.admit.secrets import mask
+from holdfast.errors import Closed, HoldfastError, ModelError
+from holdfast.model import Action, Entry, Metadata, Record, Turn
+from holdfast.models.chat import GuardedChat, open_chat
+from holdfast.models.embedder import Embedder, rounded
+from holdfast.settings import ChatSettings, Settings
+from holdfast.store.protocol import Snapshot, Store
+from holdfast.store.types import ADMIT_STAGE, CLAIMS_A_TURN, Changes, Move, Space
+from holdfast.text.time import Clock
+
+# --- A lease in the store: one process at a time does what must not be done twice, and a dead one's claim runs
+# out.
+#
+# A file lock would serialise every namespace of the file, and asking a model takes seconds. A cursor that moves
+# only from where it was found is enough: it holds the moment, in milliseconds, until which somebody is at it.
+
+
+class Lease:
+    def __init__(self, store: Store, namespace: str, name: str, clock: Callable[[], float] = time.time) -> None:
+        self._store = store
+        self._namespace = namespace
+        self._stage = f"lease:{name}"
+        self._clock = clock
+        self._mine: int | None = None
+
+    def take(self, seconds: float) -> bool:
+        """Take it, or hold it for longer; False while somebody else has it."""
+        now = int(self._clock() * 1000)
+        with self._store.snapshot(self._namespace) as view:
+            stands = view.cursor(self._stage)
+        if stands > now and stands != self._mine:
+            return False
+        until = max(now + int(seconds * 1000), stands + 1)
+        taken = self._store.advance(self._namespace, [Move(self._stage, stands, until)], Changes())
+        self._mine = until if taken else None
+        return taken
+
+    def give_back(self) -> None:
+        if self._mine is not None:
+            self._store.advance(self._namespace, [Move(self._stage, self._mine, 0)], Changes())
+            self._mine = None
+
+
+_log = logging.getLogger("holdfast.admit")
+_LOOK_S = 0.1  # how often one looks for the answer that another process is asking for
+_SLACK_S = 5.0  # what a lease is longer than the call it covers: commits of others, a busy machine
+_CLOSE_S = 0.2  # a call on the wire is not waited for longer than this; it ends with the process
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A turn whose proposals the log does not hold yet, with what the model is shown beside it."""
+
+    turn: Turn
+    before: tuple[Turn, ...]
+    known: tuple[Record, ...]
+    seen: int | None = None
+    """Where the log ended when all this was read."""
+
+
+def open_asking(store: Store, namespace: str, settings: Settings, clock: Clock) -> Asking | None:
+    """The chat model that settings name, ready to be asked; None if they name none."""
+    chat = open_chat(
+        settings.chat.model, timeout_s=settings.chat.timeout_s, max_reply_chars=settings.chat.max_reply_chars,
+        first_wait_s=settings.chat.retry_s, longest_wait_s=settings.chat.longest_retry_s,
+    )  # fmt: skip
+    if chat is None:
+        return None
+    extractor = LlmExtractor(chat, settings.admit, timeout_s=settings.chat.timeout_s)
+    return Asking(store, namespace, chat, extractor, settings.chat, clock)
+
+
+class Asking:
+    def __init__(
+        self,
+        store: Store,
+        namespace: str,
+        chat: GuardedChat,
+        extractor: LlmExtractor,
+        settings: ChatSettings,
+        clock: Clock,
+    ) -> None:
+        self._store = store
+        self._namespace = namespace
+        self._chat = chat
+        self._extractor = extractor
+        self._settings = settings
+        self._clock = clock
+        self._lease = Lease(store, namespace, "ask")
+        self._changed = threading.Condition()
+        self._question: Question | None = None
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._silent = False
+        """The model answered none of the attempts of the last turn: until it does, a turn is worth one."""
+        self.settled: Callable[[], None] = lambda: None
+        """Called when a question was settled, by this process or another."""
+        self.degraded: str | None = None
+        """Why answers are late or missing; None when they are not."""
+
+    def ask(self, question: Question) -> None:
+        """Admission waits for this one. The same question again is no news."""
+        with self._changed:
+            if self._stop.is_set() or self._question is not None:
+                return
+            self._question = question
+            self._changed.notify()
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="holdfast-asking", daemon=True)
+                self._thread.start()
+
+    def is_asking(self) -> bool:
+        return self._question is not None
+
+    def close(self) -> None:
+        """Stop. A question that is on the wire is asked again by whoever opens the store next."""
+        self._stop.set()
+        with self._changed:
+            self._changed.notify()
+        self._chat.close()
+        if self._thread is not None:
+            self._thread.join(_CLOSE_S)
+        with suppress(HoldfastError):  # it runs out by itself; giving it back only spares the next process the wait
+            self._lease.give_back()
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                while self._question is None and not self._stop.is_set():
+                    self._changed.wait()
+                question = self._question
+            if self._stop.is_set() or question is None:
+                return
+            try:
+                self._settle(question)
+            except Closed:
+                return
+            except Exception as error:  # a full disk, or a bug of ours: it must show itself and not end the work
+                if not isinstance(error, HoldfastError):
+                    _log.exception("%s: asking about turn %s failed", self._namespace, question.turn.id)
+                self._note(f"records wait: {error}")
+                self._stop.wait(self._settings.retry_s)
+            self._question = None
+            if not self._stop.is_set():
+                self.settled()
+
+    def _settle(self, question: Question) -> None:
+        """Ask until the log holds an answer, or the reason why there is none."""
+        attempts = 1 if self._silent else self._settings.attempts
+        attempt = 0
+        while not self._stop.is_set() and not self._is_settled(question.turn):
+            wait = min(self._settings.retry_s * 2**attempt, self._settings.longest_retry_s)
+            if not self._lease.take(self._settings.timeout_s + wait + _SLACK_S):
+                self._stop.wait(_LOOK_S)
+                continue
+            if self._is_settled(question.turn):  # by another process, between the look above and the lease
+                break
+            try:
+                answer = self._answer(question)
+            except ModelError as error:
+                attempt += 1
+                self._note(f"records wait for the chat model, attempt {attempt} of {attempts}: {error}")
+                if attempt < attempts:
+                    self._stop.wait(wait)
+                    continue
+                self._silent = True
+                self._note(f"rules read turns until the chat model answers again: {error}")
+                answer = pack_refusal(self._extractor.name, str(error))
+            else:
+                self._silent = False
+                self.degraded = None
+            self._keep(question, answer)
+            break  # also if it came too late: admission looks again, and asks again if it must
+        self._lease.give_back()
+
+    def _answer(self, question: Question) -> Metadata:
+        proposals = self._extractor.propose(question.turn, question.before, question.known)
+        return pack(
+            self._extractor.name, self._extractor.prompt, self._extractor.criterion, proposals.candidates,
+            proposals.dropped,
+        )  # fmt: skip
+
+    def _keep(self, question: Question, answer: Metadata) -> None:
+        if not self._stop.is_set():
+            turn = question.turn
+            action = Action(Entry.PROPOSE, turn.id, self._clock(), answer)
+            self._store.propose(self._namespace, action, turn.seq, question.seen)
+
+    def _is_settled(self, turn: Turn) -> bool:
+        """Whether the log has it by now, or admission went past it (a process without a model may have)."""
+        with self._store.snapshot(self._namespace) as view:
+            return view.cursor(ADMIT_STAGE) >= turn.seq or turn.id in view.proposals([turn.id])
+
+    def _note(self, why: str) -> None:
+        told = mask(why).text  # it may quote what a server said
+        if self.degraded is None:
+            _log.warning("%s: %s", self._namespace, told)
+        self.degraded = told
+
+
+# --- The vectors of what admission reads out of turns, kept beside the turns: a rebuild asks no model (INV-3).
+#
+# A record keeps the vector of its own text, but a candidate that was merged or dropped leaves none, and a rebuild
+# has to compare it again.
+
+
+_ROOM = CLAIMS_A_TURN
+"""Those beyond, if anybody lets a turn make so many, are embedded again."""
+_DIGEST = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """The vectors of one turn's claims, and the rows that keep those that were made now."""
+
+    vectors: NDArray[np.float32]
+    rows: list[tuple[Space, int, bytes]]
+
+
+def embed_claims(view: Snapshot, claims: Mapping[int, Sequence[str]], embedder: Embedder) -> dict[int, Embedded]:
+    """A vector for each text of each turn, by the turn's place in the log.
+
+    The rules may read other claims out of a turn by now, so a stored one names its text.
+    """
+    dims, fingerprint = embedder.profile.dims, embedder.profile.fingerprint
+    nums = [turn * _ROOM + at for turn, texts in claims.items() for at in range(min(len(texts), _ROOM))]
+    known = {
+        (num // _ROOM, data[:_DIGEST]): _read(data[_DIGEST:], dims)
+        for num, data in view.vectors(Space.CLAIM, fingerprint, nums)
+    }
+    fresh = [
+        (turn, at, text)
+        for turn, texts in claims.items()
+        for at, text in enumerate(texts)
+        if (turn, _digest(text)) not in known
+    ]
+    rows: dict[int, list[tuple[Space, int, bytes]]] = {turn: [] for turn in claims}
+    made = rounded(embedder.embed([text for _, _, text in fresh])) if fresh else ()
+    for (turn, at, text), vector in zip(fresh, made, strict=True):
+        digest = _digest(text)
+        known[turn, digest] = vector
+        if at < _ROOM:
+            rows[turn].append((Space.CLAIM, turn * _ROOM + at, digest + vector.astype("<f2").tobytes()))
+    return {
+        turn: Embedded(np.stack([known[turn, _digest(text)] for text in texts]), rows[turn])
+        for turn, texts in claims.items()
+    }
+
+
+def _read(data: bytes, dims: int) -> NDArray[np.float32]:
+    """Older stores keep claims in full precision."""
+    return np.frombuffer(data, "<f2" if len(data) == 2 * dims else "<f4").astype("<f4")
+
+
+def _digest(text: str) -> bytes:
+    return blake2b(text.encode(), digest_size=_DIGEST).digest()

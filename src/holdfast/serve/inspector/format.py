@@ -1,0 +1,282 @@
+"""How numbers, times and texts are written on the pages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from hashlib import blake2b
+
+from holdfast.insight.history import IN_PLACE
+from holdfast.model import Decision, Record, Turn
+from holdfast.results import Bin, DayStats
+from holdfast.store.protocol import Snapshot
+from holdfast.store.types import COMPACTION
+
+_UNITS = ("bytes", "KB", "MB", "GB", "TB")
+_STEP = 1024
+_ID = re.compile(r"\b[rt]-[0-9a-f]{12,40}\b")
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A text as far as it is shown."""
+
+    text: str
+    left: int
+    """Characters that are not."""
+
+
+def cut(text: str, most: int) -> Cut:
+    if len(text) <= most:
+        return Cut(text, 0)
+    return Cut(text[:most], len(text) - most)
+
+
+def size(count: float) -> str:
+    for unit in _UNITS:
+        if count < _STEP or unit == _UNITS[-1]:
+            break
+        count /= _STEP
+    return f"{count:,.0f} {unit}" if unit == _UNITS[0] else f"{count:,.1f} {unit}"
+
+
+def several(count: int, noun: str, more: str = "") -> str:
+    """1 turn, 2 turns."""
+    return f"{count:,} {noun if count == 1 else more or noun + 's'}"
+
+
+def anchor(noun_id: str) -> str:
+    """An id that HTML and selectors take, whatever the noun is called."""
+    return f"n-{blake2b(noun_id.encode(errors='surrogatepass'), digest_size=8).hexdigest()}"
+
+
+def linked(text: str) -> list[tuple[str, str | None]]:
+    """A reason in pieces, those that are ids of ours apart, so that a page can lead to them."""
+    pieces: list[tuple[str, str | None]] = []
+    end = 0
+    for found in _ID.finditer(text):
+        pieces += [(text[end : found.start()], None), (found[0], found[0])]
+        end = found.end()
+    return [*pieces, (text[end:], None)]
+
+
+def _day(at: datetime) -> str:
+    return f"{at:%A} {at.day} {at:%B} {at.year}"
+
+
+def _date(at: datetime) -> str:
+    return f"{at.day} {at:%b} {at.year}"
+
+
+def _moment(at: datetime | None) -> str:
+    return "never" if at is None else f"{_date(at)}, {at:%H:%M}"
+
+
+def _clock(at: datetime) -> str:
+    return f"{at:%H:%M}"
+
+
+def _plain(name: object) -> str:
+    """user_stated as a person would write it."""
+    return str(name).replace("_", " ")
+
+
+FILTERS = {
+    "anchor": anchor,
+    "clock": _clock,
+    "cut": cut,
+    "date": _date,
+    "day": _day,
+    "linked": linked,
+    "moment": _moment,
+    "number": lambda count: f"{count:,}",
+    "percent": lambda share: f"{share:.0%}",
+    "plain": _plain,
+    "several": several,
+    "size": size,
+    "two": lambda value: f"{value:.2f}",
+}
+
+
+# --- Turns and records as the pages show them: with what became of them, not only what they say.
+
+
+_SCORED = "gated"
+"""The receipt of every judged turn; the pages show its score instead."""
+
+
+@dataclass(frozen=True)
+class RecordCard:
+    record: Record
+    state: str
+    """live, replaced, forgotten, or hidden (its turns were forgotten)."""
+
+    @property
+    def id(self) -> str:
+        return self.record.id
+
+    @property
+    def is_digest(self) -> bool:
+        return COMPACTION in self.record.metadata
+
+    @property
+    def in_place_of(self) -> tuple[str, str] | None:
+        """Why the operator had it remembered (acts.py), and the id it stands for."""
+        given = self.record.metadata.get("given")
+        known = given if isinstance(given, dict) else {}
+        return next(((why, str(known[why])) for why in IN_PLACE if why in known), None)
+
+
+@dataclass(frozen=True)
+class TurnCard:
+    turn: Turn
+    forgotten: bool
+    made: tuple[Record, ...]
+    """What was read out of it."""
+    digests: tuple[Record, ...]
+    """What compactions made that stands for it."""
+    outcomes: tuple[Decision, ...]
+    """What the gates said of it."""
+
+    @property
+    def id(self) -> str:
+        return self.turn.id
+
+    @property
+    def judged(self) -> bool:
+        return any(self.turn.signals.values())
+
+
+def record_cards(view: Snapshot, records: Iterable[Record]) -> list[RecordCard]:
+    return [RecordCard(record, _state(view, record)) for record in records]
+
+
+def _state(view: Snapshot, record: Record) -> str:
+    if view.is_hidden(record.id):
+        return "forgotten"
+    if record.superseded_by is not None:
+        return "replaced"
+    return "live" if view.is_live(record) else "hidden"
+
+
+def turn_cards(view: Snapshot, turns: Iterable[Turn]) -> list[TurnCard]:
+    return [_turn_card(view, turn) for turn in turns]
+
+
+def _turn_card(view: Snapshot, turn: Turn) -> TurnCard:
+    records = view.records_of(turn)
+    return TurnCard(
+        turn,
+        view.is_hidden(turn.id),
+        tuple(record for record in records if COMPACTION not in record.metadata),
+        tuple(record for record in records if COMPACTION in record.metadata),
+        tuple(told for told in view.receipts(turn.id) if told.what != _SCORED),
+    )
+
+
+def card_of(view: Snapshot, noun_id: str) -> RecordCard | TurnCard | None:
+    """The turn or record of an id as it stands now."""
+    if (turn := view.turn(noun_id)) is not None:
+        return turn_cards(view, [turn])[0]
+    if (record := view.record(noun_id)) is not None:
+        return record_cards(view, [record])[0]
+    return None
+
+
+# --- Plots as numbers of an SVG: the templates draw them, style sheets colour them, and a table says the same in
+# words.
+
+
+WIDTH, HEIGHT = 640, 96
+_GAP = 0.18
+"""Of a bar's room."""
+_LEAST = 1.5
+"""What is there can be seen, however little it is."""
+_SPANS = ((1, "day"), (7, "week"), (30, "30 days"), (365, "year"))
+
+
+@dataclass(frozen=True)
+class Bar:
+    x: float
+    y: float
+    width: float
+    height: float
+    label: str
+    count: int
+
+
+@dataclass(frozen=True)
+class Plot:
+    title: str
+    about: str
+    """The whole plot in a sentence, for who does not see it."""
+    bars: tuple[Bar, ...]
+    total: int
+    most: int
+    first: str
+    last: str
+    """What stands at the two ends of the axis."""
+    mark: float | None = None
+    """Where a line stands, in the plot's own width."""
+    mark_label: str = ""
+
+    width: int = WIDTH
+    height: int = HEIGHT
+
+
+def _bars(counts: Sequence[tuple[str, int]]) -> tuple[Bar, ...]:
+    most = max((count for _, count in counts), default=0)
+    room = WIDTH / max(len(counts), 1)
+    bars = []
+    for number, (label, count) in enumerate(counts):
+        tall = max(count / most * (HEIGHT - 2), _LEAST) if count else 0.0
+        bars.append(
+            Bar(round(number * room + room * _GAP / 2, 2), round(HEIGHT - tall, 2), round(room * (1 - _GAP), 2),
+                round(tall, 2), label, count)
+        )  # fmt: skip
+    return tuple(bars)
+
+
+def histogram(bins: Sequence[Bin], threshold: float, turns: int) -> Plot:
+    """How the gate's scores lie, with a line at the threshold."""
+    step = bins[1].low - bins[0].low if len(bins) > 1 else 1.0
+    counts = [(f"{one.low:.2f} to {one.low + step:.2f}", one.turns) for one in bins]
+    above = sum(one.turns for one in bins if one.low >= threshold - step / 2)
+    about = (
+        f"{turns:,} turns were scored; about {above / turns:.0%} of them at or above the threshold of {threshold:.2f}."
+        if turns
+        else "No turn has been scored yet."
+    )
+    return Plot(
+        "Gate scores", about, _bars(counts), turns, max((one.turns for one in bins), default=0), "G 0", "1",
+        round(threshold * WIDTH, 2), f"threshold {threshold:.2f}",
+    )  # fmt: skip
+
+
+def by_time(
+    days: Sequence[DayStats], readings: Sequence[tuple[str, Callable[[DayStats], int]]], most: int
+) -> list[Plot]:
+    """One plot for each reading over the same days; so many that they would be hairs are put together."""
+    if not days:
+        return [Plot(title, "Nothing has been judged yet.", (), 0, 0, "", "") for title, _ in readings]
+    first, last = date.fromisoformat(days[0].day), date.fromisoformat(days[-1].day)
+    length = (last - first).days + 1
+    span, noun = next(((span, noun) for span, noun in _SPANS if length <= most * span), _SPANS[-1])
+    plots = []
+    for title, reading in readings:
+        counts = [0] * -(-length // span)
+        for day in days:
+            counts[(date.fromisoformat(day.day) - first).days // span] += reading(day)
+        named = [(_named(first + timedelta(days=number * span), span), count) for number, count in enumerate(counts)]
+        peak = max(named, key=lambda one: one[1])
+        about = f"{sum(counts):,} from {first:%d %B %Y} to {last:%d %B %Y}; at most {peak[1]:,} a {noun} ({peak[0]})."
+        plots.append(
+            Plot(title, about, _bars(named), sum(counts), peak[1], f"{first:%d %b %Y}", f"{last:%d %b %Y}")
+        )  # fmt: skip
+    return plots
+
+
+def _named(first: date, span: int) -> str:
+    return f"{first:%d %B %Y}" if span == 1 else f"{span} days from {first:%d %B %Y}"

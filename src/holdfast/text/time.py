@@ -1,0 +1,425 @@
+"""Points in time: read from what a caller gives, kept as microseconds of UTC."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from dateutil.relativedelta import relativedelta
+
+from holdfast.errors import BadTime
+
+Clock = Callable[[], datetime]
+"""The seam to time: a test passes its own."""
+
+Moment = datetime | str
+"""A datetime (naive is taken as UTC), or ISO, or relative: "7 days ago", "yesterday"."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+_NUMBERS = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7}
+_AGO = re.compile(r"(\d{1,9}|[a-z]+)\s+(second|minute|hour|day|week|month|year)s?\s+ago")
+_LAST = re.compile(r"last\s+(week|month|year)")
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+def to_micros(at: datetime) -> int:
+    """Microseconds since 1970 in UTC; exact over the whole calendar."""
+    return (at - _EPOCH) // _MICROSECOND
+
+
+def from_micros(micros: int) -> datetime:
+    return _EPOCH + timedelta(microseconds=micros)
+
+
+def read_moment(value: Moment, now: datetime) -> datetime:
+    """An aware UTC datetime for what the caller gave; BadTime says what could not be read."""
+    if isinstance(value, str):
+        value = _read_text(value, now)
+    elif not isinstance(value, datetime):
+        raise BadTime(f"a time must be a datetime or a string, not {type(value).__name__}")
+    if value.tzinfo is None:
+        return value.replace(tzinfo=UTC)
+    try:
+        return value.astimezone(UTC)
+    except OverflowError as error:
+        raise BadTime(f"{value.isoformat()} lies outside the calendar once it is turned into UTC") from error
+
+
+def _read_text(text: str, now: datetime) -> datetime:
+    words = text.strip().lower()
+    try:
+        return datetime.fromisoformat(text.strip())
+    except ValueError:
+        pass  # not ISO: the relative forms are tried next, and what is neither is refused below
+    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    named = {"now": now, "today": midnight, "yesterday": midnight - timedelta(days=1)}
+    if words in named:
+        return named[words]
+    try:
+        if found := _AGO.fullmatch(words):
+            count = int(found[1]) if found[1].isdigit() else _NUMBERS[found[1]]
+            return now - relativedelta(**{f"{found[2]}s": count})  # type: ignore[arg-type]
+        if found := _LAST.fullmatch(words):
+            return now - relativedelta(**{f"{found[1]}s": 1})  # type: ignore[arg-type]
+    except (OverflowError, ValueError) as error:
+        raise BadTime(f"{text!r} lies outside the calendar") from error
+    except KeyError:
+        pass  # "some days ago": no number that is known
+    raise BadTime(
+        f'cannot read the time {text[:80]!r}: give ISO ("2026-05-01", "2026-05-01T08:30:00Z") or "7 days ago"'
+    )
+
+
+# --- The calendar as spans of time: days, weeks, months, seasons and feasts, each with an exclusive end.
+#
+# All of it is UTC; a week starts on Monday, seasons are those of the north. Outside years 1 to 9999 the calendar itself
+# raises ValueError or OverflowError.
+
+
+Stretch = tuple[datetime, datetime]
+"""A start and its exclusive end."""
+
+SEASON_MONTH = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
+
+
+def midnight(at: datetime) -> datetime:
+    return at.replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+def day_of(at: datetime, days: int = 0) -> Stretch:
+    start = midnight(at) + timedelta(days=days)
+    return start, start + timedelta(days=1)
+
+
+def week_of(at: datetime) -> Stretch:
+    start = midnight(at) - timedelta(days=at.weekday())
+    return start, start + timedelta(days=7)
+
+
+def month_of(year: int, number: int) -> Stretch:
+    start = datetime(year, number, 1, tzinfo=UTC)
+    return start, start + relativedelta(months=1)
+
+
+def quarter_of(year: int, number: int) -> Stretch:
+    start = datetime(year, 3 * number - 2, 1, tzinfo=UTC)
+    return start, start + relativedelta(months=3)
+
+
+def season_of(year: int, name: str) -> Stretch:
+    """The season that starts in the year: winter 2025 ends in March 2026."""
+    start = datetime(year, SEASON_MONTH[name], 1, tzinfo=UTC)
+    return start, start + relativedelta(months=3)
+
+
+def year_of(number: int) -> Stretch:
+    return datetime(number, 1, 1, tzinfo=UTC), datetime(number + 1, 1, 1, tzinfo=UTC)
+
+
+def easter(number: int) -> datetime:
+    """Easter Sunday of the western churches (the anonymous Gregorian computus)."""
+    a, b, c = number % 19, number // 100, number % 100
+    d, e, f = b // 4, b % 4, (b + 8) // 25
+    h = (19 * a + b - d - (b - f + 1) // 3 + 15) % 30
+    step = (32 + 2 * e + 2 * (c // 4) - h - c % 4) % 7
+    m = (a + 11 * h + 22 * step) // 451
+    months, days = divmod(h + step - 7 * m + 114, 31)
+    return datetime(number, months, days + 1, tzinfo=UTC)
+
+
+def feast_of(year: int, name: str) -> Stretch:
+    """A feast of FEASTS in that year, with the days that people count to it."""
+    return FEASTS[name](year)
+
+
+def _fixed(number: int, in_month: int, days: int = 1) -> Callable[[int], Stretch]:
+    def place(year: int) -> Stretch:
+        start = datetime(year, in_month, number, tzinfo=UTC)
+        return start, start + timedelta(days=days)
+
+    return place
+
+
+def _movable(from_easter: int, days: int = 1) -> Callable[[int], Stretch]:
+    def place(year: int) -> Stretch:
+        start = easter(year) + timedelta(days=from_easter)
+        return start, start + timedelta(days=days)
+
+    return place
+
+
+def _weekday(in_month: int, weekday: int, nth: int, later: int = 0, days: int = 1) -> Callable[[int], Stretch]:
+    """The nth such weekday of the month (or the last for -1), some days later."""
+
+    def place(year: int) -> Stretch:
+        first, end = month_of(year, in_month)
+        if nth > 0:
+            start = first + timedelta(days=(weekday - first.weekday()) % 7 + 7 * (nth - 1) + later)
+        else:
+            start = end - timedelta(days=(end.weekday() - weekday - 1) % 7 + 1 - later)
+        return start, start + timedelta(days=days)
+
+    return place
+
+
+def _new_year(year: int) -> Stretch:
+    start = datetime(year, 1, 1, tzinfo=UTC) - timedelta(days=1)
+    return start, start + timedelta(days=2)
+
+
+FEASTS: dict[str, Callable[[int], Stretch]] = {
+    "christmas": _fixed(24, 12, 3),
+    "christmas eve": _fixed(24, 12),
+    "christmas day": _fixed(25, 12),
+    "boxing day": _fixed(26, 12),
+    "new year": _new_year,
+    "new year's": _new_year,
+    "new year's day": _fixed(1, 1),
+    "new year's eve": _fixed(31, 12),
+    "easter": _movable(-2, 4),
+    "easter sunday": _movable(0),
+    "easter monday": _movable(1),
+    "good friday": _movable(-2),
+    "ash wednesday": _movable(-46),
+    "thanksgiving": _weekday(11, 3, 4, days=4),
+    "black friday": _weekday(11, 3, 4, later=1),
+    "memorial day": _weekday(5, 0, -1),
+    "labor day": _weekday(9, 0, 1),
+    "halloween": _fixed(31, 10),
+    "valentine's day": _fixed(14, 2),
+    "valentine's": _fixed(14, 2),
+    "st patrick's day": _fixed(17, 3),
+    "independence day": _fixed(4, 7),
+}
+"""Feasts whose day follows from the year, in English. Those of other calendars (Eid, Diwali, the lunar new year) are
+not computed, so they are never read as a time."""
+
+
+# --- Times that a sentence names ("yesterday", "in May", "next Thursday", "three weeks ago"), as spans of days.
+#
+# A span is what the words allow: "in May" is the whole of May, "on Tuesday" one day. Read against the moment it was
+# said, without a model, in linear time; what is not understood is left alone, never guessed.
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A phrase and the time it means; the end is exclusive."""
+
+    phrase: str
+    start: datetime
+    end: datetime
+
+
+_MOST = 24  # times read in one text: what names more is a calendar, not a sentence
+_MONTHS = (
+    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
+    "december",
+)  # fmt: skip
+MONTH_NUMBER = {name[:length]: number for number, name in enumerate(_MONTHS, 1) for length in (3, len(name))}
+MONTH_NUMBER["sept"] = 9
+_DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+DAY_NUMBER = {name[:length]: number for number, name in enumerate(_DAYS) for length in (3, len(name))}
+COUNT = {
+    "a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9,
+    "ten": 10, "eleven": 11, "twelve": 12, "a couple of": 2, "couple of": 2, "a couple": 2, "a few": 3, "few": 3,
+}  # fmt: skip
+
+MONTH = (
+    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
+    r"|nov(?:ember)?|dec(?:ember)?)"
+)
+_FROM = r"(?:in|since|until|by|during|from|of)"
+_DAY = r"(?:mon(?:day)?|tues?(?:day)?|wed(?:nesday)?|thu(?:rs(?:day)?)?|fri(?:day)?|sat(?:urday)?|sun(?:day)?)"
+_DAY_LONG = r"(?:monday|tuesday|wednesday|thursday|friday|saturday|sunday)"
+_NUMBER = r"(?:\d{1,3}|a couple of|a couple|a few|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)"
+_UNIT = r"(?:day|week|fortnight|month|year|hour|minute)"
+
+# What is told lies behind, what is planned ahead; it decides which May "in May" is.
+_TOLD = re.compile(
+    r"\b(?:was|were|had|did|went|came|got|made|took|been|met|left|began|since|ago"
+    r"|[a-z]{2,}ed(?<![^gr]eed)(?<!hundred))\b",  # agreed and freed, but not need, speed, exceed
+    re.IGNORECASE,
+)
+_PLANNED = re.compile(
+    r"\b(?:will|going to|gonna|plan(?:s|ning)? to|planned for|next|tomorrow|upcoming|due|want to|hope to|starts?)\b"
+    r"|['’]ll\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """When a sentence was said, and whether it looks back (-1), ahead (1) or neither (0)."""
+
+    at: datetime
+    tense: int
+
+
+Reader = Callable[["re.Match[str]", _Said], tuple[datetime, datetime] | None]
+
+
+def read_spans(text: str, said_at: datetime) -> list[Span]:
+    """Every time the text names, in the order it names them; overlapping readings keep the longer phrase."""
+    said = _Said(said_at.astimezone(UTC), -1 if _TOLD.search(text) else 1 if _PLANNED.search(text) else 0)
+    found: list[tuple[int, int, Span]] = []
+    for pattern, read in _READERS:
+        for match in pattern.finditer(text):
+            if len(found) >= _MOST:
+                break
+            if any(match.start() < end and start < match.end() for start, end, _ in found):
+                continue
+            try:
+                span = read(match, said)
+            except (ValueError, OverflowError):
+                continue  # the 31st of June, or a year no calendar has: no time was named
+            if span is not None:
+                found.append((match.start(), match.end(), Span(match.group().strip(), *span)))
+    return [span for _, _, span in sorted(found, key=lambda one: one[0])]
+
+
+def _nearest_year(month: int, day: int, said: _Said) -> int:
+    """The year in which this day is nearest to when it was said: in December "5 January" is next year's."""
+    at = said.at
+    years = [year for year in (at.year - 1, at.year, at.year + 1) if 1 <= year <= 9999]
+    days = {year: datetime(year, month, min(day, 28), tzinfo=UTC) for year in years}
+    fitting = [year for year in years if said.tense == 0 or (days[year] <= at) == (said.tense < 0)]
+    return min(fitting or years, key=lambda year: abs(days[year] - at))
+
+
+def _read_iso(match: re.Match[str], said: _Said) -> tuple[datetime, datetime] | None:
+    return day_of(datetime(int(match[1]), int(match[2]), int(match[3]), tzinfo=UTC))
+
+
+def _read_day_month(match: re.Match[str], said: _Said) -> tuple[datetime, datetime] | None:
+    month, day = MONTH_NUMBER[match["month"].lower()], int(match["day"])
+    if match["month"] == "may" and not match["year"]:
+        return None  # "we may 12 of them"
+    year = int(match["year"]) if match["year"] else _nearest_year(month, day, said)
+    return day_of(datetime(year, month, day, tzinfo=UTC))
+
+
+def _read_month(match: re.Match[str], said: _Said) -> tuple[datetime, datetime] | None:
+    month = MONTH_NUMBER[match["month"].lower()]
+    if match["year"]:
+        return month_of(int(match["year"]), month)
+    which, at = (match["which"] or "").lower(), said.at
+    if which == "last":
+        return month_of(at.year if month < at.month else at.year - 1, month)
+    if which == "next":
+        return month_of(at.year if month > at.month else at.year + 1, month)
+    return month_of(_nearest_year(month, 15, said), month)
+
+
+def _read_year(match: re.Match[str], said: _Said) -> tuple[datetime, datetime] | None:
+    return year_of(int(match[1]))
+
+
+def _read_word(match: re.Match[str], said: _Said) -> tuple[datetime, datetime] | None:
+    word = match[0].lower()
+    days = {"yesterday": -1, "last night": -1, "today": 0, "tonight": 0, "this morning": 0, "this afternoon": 0,
+            "this evening": 0, "tomorrow": 1, "the day before yesterday": -2, "the day after tomorrow": 2}  # fmt: skip
+    return day_of(said.at, days[word])
+
+
+def _read_ago(match: re.Match[str], said: _Said) -> tuple[datetime, datetime] | None:
+    count, unit = _count(match[1]), match[2].lower()
+    return _around(said.at, -count, unit)
+
+
+def _read_in(match: re.Match[str], said: _Said) -> tuple[datetime, datetime] | None:
+    return _around(said.at, _count(match[1]), match[2].lower())
+
+
+def _around(at: datetime, count: int, unit: str) -> tuple[datetime, datetime]:
+    if unit in ("hour", "minute"):
+        return day_of(at + timedelta(**{f"{unit}s": count}))
+    if unit == "day":
+        return day_of(at, count)
+    if unit in ("week", "fortnight"):
+        return week_of(at + timedelta(weeks=count * (2 if unit == "fortnight" else 1)))
+    if unit == "month":
+        there = at + relativedelta(months=count)
+        return month_of(there.year, there.month)
+    return year_of(at.year + count)
+
+
+def _read_relative(match: re.Match[str], said: _Said) -> tuple[datetime, datetime] | None:
+    at = said.at
+    step = {"last": -1, "this": 0, "next": 1, "the past": -1, "past": -1}[match[1].lower()]
+    unit = match[2].lower()
+    if unit == "week":
+        return week_of(at + timedelta(weeks=step))
+    if unit == "weekend":
+        start = week_of(at + timedelta(weeks=step))[0] + timedelta(days=5)
+        return start, start + timedelta(days=2)
+    if unit == "month":
+        there = at + relativedelta(months=step)
+        return month_of(there.year, there.month)
+    if unit == "year":
+        return year_of(at.year + step)
+    start, end = season_of(at.year, unit)
+    if step < 0 and end > at:
+        start, end = season_of(at.year - 1, unit)
+    if step > 0 and start < at:
+        start, end = season_of(at.year + 1, unit)
+    return start, end
+
+
+def _read_weekday(match: re.Match[str], said: _Said) -> tuple[datetime, datetime] | None:
+    at = said.at
+    wanted, today = DAY_NUMBER[match["day"].lower()[:3]], at.weekday()
+    which = (match["which"] or "").lower()
+    ahead = (wanted - today) % 7
+    if which in ("last", "past"):
+        return day_of(at, ahead - 7)
+    if which == "next":
+        return day_of(at, ahead or 7)
+    if which == "this":
+        return day_of(at, wanted - today)
+    past = said.tense < 0 or (said.tense == 0 and ahead > 3)
+    return day_of(at, ahead - 7 if past and ahead else ahead)
+
+
+def _count(words: str) -> int:
+    return int(words) if words.isdigit() else COUNT[words.lower()]
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    return re.compile(text, re.IGNORECASE)
+
+
+_READERS: tuple[tuple[re.Pattern[str], Reader], ...] = (
+    (_pattern(r"\b(\d{4})-(\d{2})-(\d{2})\b"), _read_iso),
+    (
+        _pattern(rf"\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? (?P<month>{MONTH})\b\.?(?:,? (?P<year>\d{{4}}))?"),
+        _read_day_month,
+    ),
+    (
+        _pattern(rf"\b(?P<month>{MONTH})\.? (?P<day>\d{{1,2}})(?:st|nd|rd|th)?\b(?!:)(?:,? (?P<year>\d{{4}}))?"),
+        _read_day_month,
+    ),
+    (_pattern(r"\b(?:the day before yesterday|the day after tomorrow|yesterday|last night|today|tonight|tomorrow"
+              r"|this (?:morning|afternoon|evening))\b"), _read_word),
+    (_pattern(rf"\b({_NUMBER}) ({_UNIT})s? (?:ago|back|earlier)\b"), _read_ago),
+    (_pattern(rf"\bin ({_NUMBER}) ({_UNIT})s?(?:' time|’ time| time)?\b"), _read_in),
+    (
+        _pattern(r"\b(last|this|next|the past|past) (weekend|week|month|year|spring|summer|autumn|fall|winter)\b"),
+        _read_relative,
+    ),
+    (_pattern(rf"\b(?P<which>last|next|this|past) (?P<day>{_DAY})\b"), _read_weekday),
+    (_pattern(rf"\b(?:on )?(?P<which>)(?P<day>{_DAY_LONG})\b(?!s)"), _read_weekday),
+    (_pattern(rf"\b(?P<which>last|next|this) (?P<month>{MONTH})\b(?P<year>)"), _read_month),
+    (
+        _pattern(rf"\b{_FROM} (?:early |late |mid-?)?(?P<which>)(?P<month>{MONTH})\b\.?(?:,? (?P<year>\d{{4}}))?"),
+        _read_month,
+    ),
+    (_pattern(rf"\b(?P<which>)(?P<month>{MONTH})\.? (?P<year>(?:19|20)\d{{2}})\b"), _read_month),
+    (_pattern(rf"\b{_FROM} ((?:19|20)\d{{2}})\b"), _read_year),
+)  # fmt: skip

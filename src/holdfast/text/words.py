@@ -1,0 +1,188 @@
+"""Text as the terms of the word index, in any script.
+
+Latin and Cyrillic words are stemmed; accents and case are folded; scripts without spaces become overlapping pairs of
+characters, so that any part of a sentence can be found; identifiers, paths and versions are kept whole beside their
+parts, so that an exact one finds its exact self. The same function reads documents and questions.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import unicodedata
+from collections import Counter
+
+import Stemmer
+
+MAX_TERM = 64
+"""Longer words are cut: two hashes that share 64 characters are the same hash."""
+
+# Marks that Python's \w leaves out, in the scripts whose words hold them (Indic, Thai, Hebrew, Arabic, …).
+_MARKS = (
+    "\u0300-\u036f\u0483-\u0487\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed\u0711\u0730-\u074a"
+    "\u0900-\u0903\u093a-\u094f\u0951-\u0957\u0962\u0963\u0981-\u0983\u09bc-\u09d7\u0a01-\u0a03\u0a3c-\u0a51"
+    "\u0a81-\u0a83\u0abc-\u0acd\u0b01-\u0b03\u0b3c-\u0b57\u0b82\u0bbe-\u0bd7\u0c00-\u0c04\u0c3e-\u0c56"
+    "\u0c81-\u0c83\u0cbc-\u0cd6\u0d00-\u0d03\u0d3b-\u0d57\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc"
+    "\u0ec8-\u0ecd\u0f71-\u0f84\u102b-\u103e\u1056-\u1059\u17b4-\u17d3\u200c\u200d"
+)
+_WORD = re.compile(rf"[^\W_](?:[^\W_]|[{_MARKS}])*(?:['’][^\W_]+)*")
+# No script piles up more than 30 marks (Unicode's stream-safe form); normalising a longer pile takes quadratic time.
+_PILE = rf"[{_MARKS}\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f\U0001d165-\U0001d244]"
+_TOO_MANY_MARKS = re.compile(rf"({_PILE}{{30}}){_PILE}+")
+_ASCII_WORD = re.compile(r"[a-z0-9]+(?:'[a-z]+)*")
+# What belongs together without a space: paths, versions, e-mails, snake_case, error-codes, dates.
+_COMPOUND = re.compile(  # a match starts where a word starts and gives nothing back: linear on any text (SAFE-4)
+    r"(?<![A-Za-z0-9_])(?:[A-Za-z0-9_]++(?>(?:[._/\\:@#+\-][A-Za-z0-9_]++)+)|_*+[A-Za-z0-9]++(?>(?:_++[A-Za-z0-9]++)+))"
+)
+_JOINT = re.compile(r"[A-Za-z0-9_][._/\\:@#+\-][A-Za-z0-9_]|_")
+_CAMEL = re.compile(r"[A-Z]?[a-z]{2,}|[A-Z]{2,}(?![a-z])")
+_HUMP = re.compile(r"[a-z][A-Z]")
+_MIXED_CASE = re.compile(r"\b(?=[A-Za-z]*[a-z][A-Z])[A-Za-z][A-Za-z0-9]{3,63}\b")
+
+_SPACELESS = re.compile(
+    "([\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"  # kana, Han
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]+)"  # Thai, Lao, Burmese, Khmer
+)
+_HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]")
+_HANGUL = re.compile("[\uac00-\ud7a3]")
+_CYRILLIC = re.compile("[\u0400-\u04ff]")
+
+# English words that hold a sentence together and say nothing of what it is about. They are indexed like all others
+# (a question made of nothing else must still find its words) but do not rank when a question has better ones.
+_FUNCTION_WORDS_TEXT = """
+    a about after again all also am an and any are aren't as at be because been before being between both but by can
+    can't could couldn't did didn't do does doesn't doing don't down during each ever few for from get give given go
+    had has hasn't have haven't having he he'd he'll he's her here hers him his how i i'd i'll i'm i've if in into is
+    isn't it it's its just let let's me more most much my no nor not now of off on once one only or other our out over
+    own please same say she she'd she'll she's should so some such tell than that that's the their them then there
+    these they they'd they're they've this those through to too under until up us very was wasn't way we we'd we'll
+    we're we've were weren't what what's when where where's which while who who's whom whose why will with would you
+    you'd you'll you're you've your yours
+"""
+FUNCTION_WORDS = frozenset(_FUNCTION_WORDS_TEXT.split())
+
+_MOST_KNOWN = 100_000  # words whose term is remembered; then the memory starts anew
+
+
+class _Stems(threading.local):
+    """Stemmers keep state, so each thread has its own, with a memory of the words it has seen."""
+
+    def __init__(self) -> None:
+        self.english = Stemmer.Stemmer("english")
+        self.russian = Stemmer.Stemmer("russian")
+        self.known: dict[str, str] = {}
+
+
+_stems = _Stems()
+
+
+def terms(text: str) -> list[str]:
+    """Every term of the text, in order, with repeats."""
+    found: list[str] = []
+    lowered = text.lower()
+    if text.isascii():
+        found.extend(map(_stem, _ASCII_WORD.findall(lowered)))
+    else:
+        for word in _WORD.findall(fold(lowered)):
+            _add_word(word, found)
+    if _HUMP.search(text):
+        for name in _MIXED_CASE.findall(text):
+            parts = [part.lower() for part in _CAMEL.findall(name)]
+            if len(parts) > 1:
+                found.extend(_stem(part) for part in parts)
+    if _JOINT.search(text):
+        found.extend(whole.lower().strip("_")[:MAX_TERM] for whole in _COMPOUND.findall(text))
+    return found
+
+
+def query_terms(question: str, most: int) -> list[str]:
+    """The distinct terms of a question that rank, in order, at most `most`."""
+    found = list(dict.fromkeys(terms(question)))
+    telling = [term for term in found if term not in _FUNCTION_TERMS]
+    return (telling or found)[:most]
+
+
+def term_counts(text: str) -> Counter[str]:
+    return Counter(terms(text))
+
+
+def speaker_terms(name: str) -> list[str]:
+    """What a speaker's name is found by: no word of a text begins with this sign."""
+    return [f"@{term}"[:MAX_TERM] for term in dict.fromkeys(terms(name))]
+
+
+def fold(text: str) -> str:
+    """Compatibility forms made one, accents dropped where a script uses them as decoration."""
+    if text.isascii():
+        return text.lower()
+    text = unicodedata.normalize("NFKD", _TOO_MANY_MARKS.sub(r"\1", text.replace("’", "'")))
+    kept = [char for char in text if not _is_accent(char)]
+    return unicodedata.normalize("NFC", "".join(kept)).casefold()
+
+
+def _is_accent(char: str) -> bool:
+    """Latin accents, Hebrew points, Arabic vowels; but not the vowel signs that make up Indic or Thai words."""
+    place = unicodedata.combining(char)
+    return place >= 200 or 10 <= place <= 36
+
+
+def _add_word(word: str, found: list[str]) -> None:
+    if word.isascii():
+        found.append(_stem(word))
+        return
+    for part in _SPACELESS.split(word):
+        if not part:
+            continue
+        if _SPACELESS.fullmatch(part):
+            _add_pairs(part, found)
+            found.extend(_HAN.findall(part))
+        elif _HANGUL.search(part):
+            found.append(part[:MAX_TERM])
+            if len(part) > 1:  # particles stand behind the word: its first syllable alone may be the noun
+                found.append(part[0])
+                _add_pairs(part, found)
+        else:
+            found.append(_stem(part))
+
+
+def _add_pairs(run: str, found: list[str]) -> None:
+    if len(run) == 1:
+        if not _HAN.match(run):  # a Han character alone is a term already
+            found.append(run)
+        return
+    found.extend(run[i : i + 2] for i in range(len(run) - 1))
+
+
+def _stem(word: str) -> str:
+    known = _stems.known
+    stem = known.get(word)
+    if stem is None:
+        if len(known) >= _MOST_KNOWN:
+            known.clear()
+        known[word] = stem = _make_stem(word)
+    return stem
+
+
+def _make_stem(word: str) -> str:
+    if any(char.isdigit() for char in word):
+        return word[:MAX_TERM]
+    if _CYRILLIC.search(word):
+        return str(_stems.russian.stemWord(word))[:MAX_TERM]
+    return str(_stems.english.stemWord(word))[:MAX_TERM]
+
+
+def script_of(text: str) -> str:
+    """The script most letters are in, by Unicode name ("Latin", "Cyrillic", "Cjk"); "" without letters."""
+    if text.isascii():
+        return "Latin" if any(map(str.isalpha, text)) else ""
+    seen: Counter[str] = Counter()
+    for char in text[:2000]:
+        if char.isascii():
+            seen["LATIN"] += char.isalpha()
+        elif char.isalpha():
+            seen[unicodedata.name(char, "").split(" ", 1)[0]] += 1
+    best = seen.most_common(1)
+    return best[0][0].capitalize() if best and best[0][1] else ""
+
+
+_FUNCTION_TERMS = frozenset(_make_stem(word) for word in FUNCTION_WORDS) | FUNCTION_WORDS

@@ -1,0 +1,79 @@
+"""Which tests run on which engine. They say `Memory(tmp_path / "memory.db", …)`; on PostgreSQL that path is a database.
+
+Most tests speak of behaviour and run on both engines: those of BOTH in every run, those of NEUTRAL on PostgreSQL when
+HOLDFAST_TEST_ENGINE=postgres (`make test-postgres`). Those that speak of files, of SQLite or of another process that
+opens the file are named in OF_FILES, and stay on SQLite.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+__all__ = ["chosen", "default_engine", "engines_of"]
+
+TESTS = Path(__file__).parents[1]
+BOTH = ("log/test_history.py", "log/test_ingest.py", "insight/test_recent.py")
+NEUTRAL = (
+    *BOTH,
+    "admit", "compact", "context", "gate", "index", "insight", "log", "rules", "search", "store/test_threads.py",
+    "test_aio.py", "test_memory.py", "test_memory_machine.py", "upkeep", "worker",
+)  # fmt: skip
+OF_FILES: dict[str, tuple[str, ...]] = {
+    "context/test_deadline.py": (
+        "test_a_store_that_another_process_holds_gives_the_original_list_in_time_and_heals",  # postgres/test_held.py
+    ),
+    "admit/test_llm_admission.py": ("test_two_processes_ask_once_for_a_turn",),
+    "index/test_readings.py": (),
+    "log/test_align.py": (),
+    "search/test_search.py": ("test_the_word_index_changes_no_answer",),
+    "test_memory.py": (
+        "test_status_counts_what_is_kept_and_how_far_the_work_has_come",
+        "test_a_context_manager_closes",
+        "test_a_program_that_ends_without_close_ends_cleanly_and_keeps_everything",
+        "test_who_only_asks_does_not_load_the_rooms_that_admit",
+    ),
+    "upkeep/test_backup.py": (),
+    "upkeep/test_copying.py": (),
+    "worker/test_counters.py": (
+        "test_a_store_that_cannot_take_the_counts_costs_the_counts_and_no_answer",
+        "test_a_thread_writes_what_was_found_without_being_asked",
+    ),
+    "upkeep/test_doctor.py": (
+        "test_a_planted_fault_is_found_and_healed",
+        "test_junk_secrets_and_echoes_in_records_are_found",
+        "test_what_the_engine_says_of_its_file_is_in_the_verdict",
+    ),
+    "upkeep/test_erase.py": (
+        "test_an_erased_turn_is_gone_from_the_log_from_recall_and_from_every_byte",
+        "test_erasing_the_namespace_al_leaves_alice",
+    ),
+    "upkeep/test_erase_crash.py": (),
+    "upkeep/test_erase_proof.py": (),
+    "upkeep/test_foreign.py": (),
+    "upkeep/test_transfer.py": ("test_the_python_of_its_page_runs", "test_the_same_verbs_can_be_awaited"),
+    "upkeep/test_transfer_files.py": ("test_an_export_replaces_nothing_but_an_export",),
+}
+"""By file; none named: all of it."""
+
+
+def chosen() -> str:
+    return os.environ.get("HOLDFAST_TEST_ENGINE", "")
+
+
+def default_engine(path: Path, test: str) -> str:
+    """The engine of a test that was not given one."""
+    return "postgres" if chosen() == "postgres" and _is_neutral(path, test, NEUTRAL) else "sqlite"
+
+
+def engines_of(path: Path, test: str) -> tuple[str, ...]:
+    """The engines that a test runs on in turn, where it does on more than one."""
+    return ("sqlite", "postgres") if not chosen() and _is_neutral(path, test, BOTH) else ()
+
+
+def _is_neutral(path: Path, test: str, places: tuple[str, ...]) -> bool:
+    name = path.relative_to(TESTS).as_posix()
+    of_files = OF_FILES.get(name)
+    if of_files is not None and (not of_files or test in of_files):
+        return False
+    return any(name == place or name.startswith(f"{place}/") for place in places)

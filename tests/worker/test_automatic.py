@@ -1,0 +1,191 @@
+"""A conversation that grows is compacted by itself, off the caller's path."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from typing import cast
+
+import pytest
+
+from holdfast.compact.run import Compactor
+from holdfast.memory import Memory
+from holdfast.models.tokens import TokenCounter
+from holdfast.settings import CompactSettings
+from holdfast.text.time import utc_now
+from holdfast.worker.compactor import Compacting
+from tests.support.chats import boatyard, ingest
+from tests.support.memories import QUICK, OpenMemory
+
+
+def say(memory: Memory, count: int, seed: int = 0, session: str = "yard") -> None:
+    for message in boatyard(count, seed=seed):
+        memory.ingest(str(message["content"]), str(message["role"]), session)
+
+
+@pytest.mark.requirement("COMP-1", "LOG-3")
+def test_a_conversation_past_two_thousand_tokens_is_compacted_by_itself(memory: Memory) -> None:
+    say(memory, 60)
+    memory.flush()
+    assert len(memory.active("yard").turns) == 60  # about 1,200 tokens
+    say(memory, 80, seed=1)
+    memory.flush()
+    view = memory.active("yard")
+    assert view.summaries and len(view.turns) < 140 and view.tokens < 2000
+    assert len(memory.thread("yard")) == 140
+    assert memory.search("varnished", kind="summary")[0].semantic != 0  # flush waits for its vectors too
+
+
+@pytest.mark.requirement("COMP-1")
+def test_an_imported_history_waits_for_its_next_turn(memory: Memory) -> None:
+    ingest(memory, boatyard(160))
+    assert len(memory.active("yard").turns) == 160
+    memory.ingest("And now we paint the ferry.", session="yard")
+    memory.flush()
+    assert len(memory.active("yard").turns) == 4
+
+
+@pytest.mark.requirement("COMP-1", "LOG-7")
+def test_a_rolling_history_handed_over_whole_is_compacted_when_it_grows(memory: Memory) -> None:
+    talk = boatyard(160)
+    ingest(memory, talk)
+    ingest(memory, talk)
+    assert len(memory.active("yard").turns) == 160  # nothing new
+    ingest(memory, [*talk, *boatyard(2, seed=1)])
+    assert len(memory.thread("yard")) == 162
+    assert len(memory.active("yard").turns) == 4
+
+
+@pytest.mark.requirement("COMP-1")
+def test_four_long_turns_do_not_have_every_next_one_compacted_alone(memory: Memory) -> None:
+    long = " ".join(str(message["content"]) for message in boatyard(60))
+    for number in range(9):
+        memory.ingest(f"{number}. {long}", session="yard")
+        memory.flush()
+    made = [len(record.turn_ids) for record in memory.active("yard").summaries]
+    assert made and min(made) >= 1 and len(made) <= 4
+
+
+@pytest.mark.requirement("COMP-1")
+def test_other_sessions_are_left_alone(memory: Memory) -> None:
+    say(memory, 160)
+    say(memory, 20, session="other")
+    memory.flush()
+    assert memory.active("yard").summaries
+    assert len(memory.active("other").turns) == 20
+
+
+def test_it_can_be_switched_off(open_memory: OpenMemory) -> None:
+    memory = open_memory(settings=replace(QUICK, compact=CompactSettings(automatic=False)))
+    say(memory, 160)
+    memory.flush()
+    assert len(memory.active("yard").turns) == 160
+    assert memory.compact("yard").did_compact
+
+
+def test_closing_in_the_middle_of_a_compaction_is_quick_and_loses_nothing(
+    open_memory: OpenMemory, caplog: pytest.LogCaptureFixture
+) -> None:
+    memory = open_memory()
+    memory.ingest_many(boatyard(600), session="yard")
+    memory.ingest("And now we paint the ferry.", session="yard")
+    with caplog.at_level(logging.WARNING, "holdfast"):
+        memory.close()
+    assert caplog.records == []
+    again = open_memory()
+    assert len(again.thread("yard")) == 601
+    view = again.active("yard")
+    told = {turn_id for record in (*view.summaries, *view.guidance) for turn_id in record.turn_ids}
+    assert len(told) + len(view.turns) == 601
+
+
+class Busy:
+    """A compactor in the middle of its work: it says so, and goes on when it is let."""
+
+    def __init__(self) -> None:
+        self.begun, self.go = threading.Event(), threading.Event()
+
+    def compact(self, session: str, cause: str, progress: Callable[[int, int], None]) -> None:
+        self.begun.set()
+        assert self.go.wait(30)
+        progress(1, 2)
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.mark.requirement("LOG-3", "SAFE-2")
+def test_whoever_waits_in_flush_is_let_go_when_the_memory_is_closed_under_a_compaction() -> None:
+    busy = Busy()
+    compacting = Compacting(lambda: cast("Compactor", busy), "ana", True, lambda: None)
+    compacting.grew("yard")
+    assert busy.begun.wait(30)
+    compacting.grew("pier")  # while the first is at work
+    waiting = threading.Thread(target=compacting.flush, args=(None,), daemon=True)
+    waiting.start()
+    closing = threading.Thread(target=compacting.close, daemon=True)
+    closing.start()
+    assert compacting._stop.wait(30)
+    busy.go.set()
+    waiting.join(5)
+    assert not waiting.is_alive()
+    closing.join(5)
+
+
+@pytest.mark.requirement("COMP-4")
+def test_a_session_that_cannot_be_compacted_keeps_no_other_from_it(caplog: pytest.LogCaptureFixture) -> None:
+    looked_at: list[str] = []
+
+    class Made:
+        did_compact = False
+
+    class Halting:
+        def compact(self, session: str, **_: object) -> Made:
+            looked_at.append(session)
+            if session == "a":
+                raise OSError("no space left on device")
+            return Made()
+
+        def close(self) -> None:
+            pass
+
+    compacting = Compacting(lambda: cast("Compactor", Halting()), "ana", automatic=True, made=lambda: None)
+    with caplog.at_level(logging.CRITICAL):
+        for session in ("a", "b"):
+            compacting.grew(session)
+        compacting.flush(None)
+    assert sorted(set(looked_at)) == ["a", "b"]
+    assert "no space left" in (compacting.degraded or "")
+    compacting.close()
+
+
+class Counting:
+    """Counts words, and what it was given to count."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def count(self, text: str) -> int:
+        self.texts.append(text)
+        return len(text.split())
+
+
+@pytest.mark.requirement("COMP-1")
+def test_a_look_at_a_session_counts_its_new_turns_alone_and_everything_anew_after_an_erase(memory: Memory) -> None:
+    counter = Counting()
+    settings = CompactSettings(budget_tokens=100, step=3)
+    compactor = Compactor(memory._store, "ana", None, None, cast("TokenCounter", counter), settings, utc_now)
+    said = [memory.ingest(f"we painted boat {number}", session="yard") for number in range(7)]
+    memory.ingest("elsewhere", session="pier")
+    assert "28 tokens" in compactor.compact("yard").reason
+    assert len(counter.texts) == 7
+    memory.ingest("and now the ferry", session="yard")
+    assert "32 tokens" in compactor.compact("yard").reason
+    assert counter.texts[7:] == ["and now the ferry"]
+    memory.erase(turn=said[2].id)
+    assert "28 tokens" in compactor.compact("yard").reason
+    assert not compactor.due("yard")
+    memory.ingest("boat " * 80, session="yard")
+    assert compactor.due("yard")
