@@ -38,6 +38,8 @@ def test_both_have_the_same_verbs_with_the_same_parameters() -> None:
     assert sync.keys() == later.keys()
     for name in sync:
         assert later[name].parameters == sync[name].parameters, name
+        if name == "of":  # it opens nothing, so there is nothing to wait for
+            continue
         assert inspect.iscoroutinefunction(getattr(AsyncMemory, name)), name
     assert inspect.signature(AsyncMemory.__init__).parameters == inspect.signature(Memory.__init__).parameters
 

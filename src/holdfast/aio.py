@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, BinaryIO, Literal, ParamSpec, Self, TypeVar, o
 
 from anyio import to_thread
 
+from holdfast.engine import Progress
 from holdfast.gate.calibrate import Label
-from holdfast.memory import DEFAULT_SESSION, Memory, Progress
+from holdfast.memory import DEFAULT_SESSION, Memory
 from holdfast.model import Decision, Exchange, Hits, Metadata, Record, Session, Status, Turn, Why
 from holdfast.models.embedder import Embedder
 from holdfast.results import Active, Calibration, Compaction, History, Pair, StandingSection, Stats, Themes, Tuning
@@ -50,6 +51,13 @@ class AsyncMemory:
             location, namespace, session_key=session_key, agent=agent, embedder=embedder, settings=settings, clock=clock
         )
         self.namespace = self._memory.namespace
+
+    def of(self, namespace: str) -> AsyncMemory:
+        """Return the memory of another namespace on the same store; it shares everything that is open."""
+        other = AsyncMemory.__new__(AsyncMemory)
+        other._memory = self._memory.of(namespace)
+        other.namespace = other._memory.namespace
+        return other
 
     async def bootstrap(self, session: str = DEFAULT_SESSION, user: str | None = None) -> Session:
         return await _in_thread(self._memory.bootstrap, session, user)

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import logging
 import os
-import time
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing
 from dataclasses import replace
-from functools import cached_property, partial
 from types import TracebackType
 from typing import TYPE_CHECKING, BinaryIO, Literal, Self, overload
 
-from holdfast.errors import BadText, FlushTimeout, InputError, ModelError, NotFound, StoreError
-from holdfast.index.blocks import BlockCache
+from holdfast.engine import Engine, Progress, open_guarded
+from holdfast.errors import BadText, Closed, FlushTimeout, InputError, ModelError, NotFound, StoreError
 from holdfast.index.candidates import words_stage
 from holdfast.index.vectors import vectors_stage
 from holdfast.insight.recent import read_thread, recent_exchanges, recent_turns
@@ -46,7 +44,7 @@ from holdfast.model import (
     Turn,
     Why,
 )
-from holdfast.models.breaker import GuardedEmbedder, open_embedder
+from holdfast.models.breaker import GuardedEmbedder
 from holdfast.models.embedder import Embedder
 from holdfast.settings import Settings, load_settings
 from holdfast.store.open import default_location, open_store
@@ -54,14 +52,9 @@ from holdfast.store.protocol import Snapshot, Store
 from holdfast.store.types import Space
 from holdfast.text.time import Clock, Moment, read_moment, utc_now
 from holdfast.version import __version__
-from holdfast.worker.compactor import Compacting
-from holdfast.worker.counters import Retrievals
-from holdfast.worker.worker import FOREGROUND, LaterAdmission, Worker
+from holdfast.worker.worker import FOREGROUND
 
 if TYPE_CHECKING:
-    from holdfast.admit.pipeline import Admission
-    from holdfast.compact.run import Compactor
-    from holdfast.context.assemble import Assembler
     from holdfast.gate.calibrate import Label
     from holdfast.gate.score import Signals
     from holdfast.results import (
@@ -85,15 +78,14 @@ if TYPE_CHECKING:
     )
     from holdfast.upkeep.findings import Diagnosis
 
-# --- An open memory: what every verb stands on, and how it is let go of again.
+_log = logging.getLogger("holdfast")
+
+DEFAULT_SESSION = "default"
+_ALL_TOKENS = 10**15  # no prompt has more, and a float holds it exactly
 
 
-Progress = Callable[[int, int], None]
-"""Called with (done, total) while long work goes on."""
-
-
-class Opened:
-    """The store, the embedder and the work in the background of one namespace, and the checks that verbs share."""
+class Memory:
+    """The memory of one namespace. Safe to use from many threads and, on one store, from many processes."""
 
     def __init__(
         self,
@@ -106,61 +98,36 @@ class Opened:
         settings: Settings | None = None,
         clock: Clock = utc_now,
     ) -> None:
-        self._settings = settings or load_settings()
-        self.namespace = resolve_namespace(
-            namespace,
-            session_key=session_key,
-            agent=agent,
-            default=self._settings.namespace,
-            settings=self._settings.log,
+        known = settings or load_settings()
+        name = resolve_namespace(
+            namespace, session_key=session_key, agent=agent, default=known.namespace, settings=known.log
         )
-        self._clock = clock
-        self._embedder = guarded(embedder, self._settings)
-        self._store = open_store(default_location() if location is None else location, self._settings.store)
-        self._cache = BlockCache(self._settings.store.cache_mb * 1_000_000)
-        try:
-            admission = self._admission()
-        except BaseException:  # a chat model that was named wrongly, for example
-            self._store.close()
-            raise
-        self._worker = Worker(self._store, self.namespace, self._embedder, self._settings.index, admission)
-        self._compacting = Compacting(
-            partial(_open_compactor, self._store, self.namespace, self._embedder, self._settings, clock),
-            self.namespace,
-            self._settings.compact.automatic,
-            self._worker.wake,
-        )
-        self._retrievals = Retrievals(self._store, self.namespace, self._settings.janitor, clock)
-        # A process that ends without close() must not die with the worker inside SQLite.
-        opened = self._embedder if embedder is None or isinstance(embedder, str) else None  # the caller's stays open
-        self._closing = weakref.finalize(
-            self, _close, self._worker, self._compacting, self._retrievals, self._store, opened
-        )
-        if self._worker.behind():  # what a crash left undone goes on by itself
-            self._worker.wake()
+        place = default_location() if location is None else location
+        self._start(Engine.share(place, embedder, known, clock), name)
 
-    def _admission(self) -> Admission | LaterAdmission | None:
-        """Records come of embedded turns only: without an embedder there is nothing to compare them with."""
-        if self._embedder is None or not self._settings.admit.enabled:
-            return None
-        opening = partial(
-            _open_admission, self._store, self.namespace, self._embedder, self._settings, self._cache, self._clock
-        )
-        # A chat model that is named wrongly must be heard of at once.
-        return LaterAdmission(opening) if self._settings.chat.model == "none" else opening()
+    def _start(self, engine: Engine, namespace: str) -> None:
+        self.namespace = namespace
+        self._shared = engine
+        # A process that ends without close() must not die with the worker inside SQLite.
+        self._release = weakref.finalize(self, engine.release)
+        engine.worker.catch_up(namespace)
+
+    def of(self, namespace: str) -> Memory:
+        """Return the memory of another namespace on the same store; it shares everything that is open."""
+        name = check_name("namespace", namespace, self._settings.log)
+        other = Memory.__new__(Memory)
+        other._start(self._engine.use(), name)
+        return other
 
     def flush(self, timeout: float | None = None, progress: Progress | None = None) -> None:
         """Wait until derived work has caught up with the log, and what was found is counted."""
-        self._retrievals.write()
-        deadline = None if timeout is None else time.monotonic() + timeout
-        self._worker.flush(timeout, progress)
-        self._compacting.flush(deadline)
-        # What a compaction made is a record to embed, like any other.
-        self._worker.flush(None if deadline is None else max(deadline - time.monotonic(), 0.0))
+        self._engine.flush(self.namespace, timeout, progress)
 
     def close(self) -> None:
-        """Stop the worker and let go of the store. Calling it twice is fine."""
-        self._closing()
+        """Let go of the store; the last memory that uses it stops the background work. Calling it twice is fine."""
+        if self._release.alive:
+            self._shared.retrievals.write(self.namespace)
+        self._release()
 
     def __enter__(self) -> Self:
         return self
@@ -171,21 +138,33 @@ class Opened:
         self.close()
 
     def __repr__(self) -> str:
-        return f"Memory({self._store.location!r}, namespace={self.namespace!r})"
+        return f"Memory({self._shared.store.location!r}, namespace={self.namespace!r})"
 
     @property
     def settings(self) -> Settings:
         """What it was opened with."""
-        return self._settings
+        return self._shared.settings
 
     @property
     def view(self) -> AbstractContextManager[Snapshot]:
         """The namespace as it stands at one moment, for surfaces that list it whole; to find something, ask a verb."""
         return self._store.snapshot(self.namespace)
 
+    # --- the engine's parts
+
     @property
-    def _fingerprint(self) -> str | None:
-        return None if self._embedder is None else self._embedder.profile.fingerprint
+    def _engine(self) -> Engine:
+        if not self._release.alive:
+            raise Closed("this memory was closed; open it again to use it")
+        return self._shared
+
+    @property
+    def _store(self) -> Store:
+        return self._engine.store
+
+    @property
+    def _settings(self) -> Settings:
+        return self._shared.settings
 
     # --- what verbs are given, checked
 
@@ -211,256 +190,6 @@ class Opened:
         if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= most:
             raise InputError(f"limit must be a whole number from 1 to {most}, not {limit!r}")
         return limit
-
-
-# Not methods: who works in the background keeps them, and must not keep the memory alive that is to stop it.
-
-
-def _open_admission(
-    store: Store, namespace: str, embedder: Embedder, settings: Settings, cache: BlockCache, clock: Clock
-) -> Admission:
-    from holdfast.admit.extract import DeterministicExtractor
-    from holdfast.admit.pipeline import Admission
-    from holdfast.admit.proposals import open_asking
-
-    extractor = DeterministicExtractor(settings.admit)
-    asking = open_asking(store, namespace, settings, clock)
-    return Admission(store, namespace, embedder, extractor, settings, cache, asking)
-
-
-def _open_compactor(
-    store: Store, namespace: str, embedder: Embedder | None, settings: Settings, clock: Clock
-) -> Compactor:
-    from holdfast.compact.run import open_compactor
-
-    return open_compactor(store, namespace, embedder, settings, clock)
-
-
-def _close(
-    worker: Worker, compacting: Compacting, retrievals: Retrievals, store: Store, embedder: GuardedEmbedder | None
-) -> None:
-    worker.close()
-    compacting.close()
-    retrievals.close()
-    store.close()
-    if embedder is not None:
-        embedder.close()
-
-
-def redacted(turn: NewTurn, settings: Settings) -> NewTurn:
-    """With log.redact_secrets not even the log keeps the value of a secret (ADMIT-7)."""
-    if not settings.log.redact_secrets:
-        return turn
-    from holdfast.admit.secrets import mask
-
-    return replace(turn, text=mask(turn.text).text)
-
-
-def guarded(given: Embedder | str | None, settings: Settings) -> GuardedEmbedder | None:
-    if given is None:
-        given = settings.embedder.profile
-    if isinstance(given, GuardedEmbedder):  # memories that share an embedder share its breaker
-        return given
-    return open_embedder(given, settings.embedder.timeout_s) if isinstance(given, str) else GuardedEmbedder(given)
-
-
-# --- The verbs that look after a memory: its thresholds, its health, its copies, and what must go for good.
-
-
-class Tended(Opened):
-    # --- its thresholds, on one's own data
-
-    def calibrate(
-        self, labels: Iterable[Mapping[str, object] | tuple[str | float, bool] | Label] | None = None
-    ) -> Calibration:
-        """P(useful | G) and a threshold, from labels: {"turn": ID, "useful": true}, or "g" for "turn", or pairs.
-
-        It is stored in the log and changes nothing by itself: the threshold is the setting gate.threshold. Without
-        labels: how the scores lie, and what was stored last.
-        """
-        from holdfast.gate.calibrate import as_act, calibrate, read_labels, stored_calibration
-
-        with self._store.snapshot(self.namespace) as view:
-            if labels is None:
-                return stored_calibration(view)
-            now = self._clock()
-            made = calibrate(view, read_labels(labels), self._settings.gate.threshold, now)
-        self._store.act(self.namespace, as_act(made, now))
-        return made
-
-    def tune_similarity(
-        self,
-        thresholds: Sequence[float] | None = None,
-        sample: int = 20,
-        judged: Iterable[Mapping[str, object] | Pair] | None = None,
-    ) -> Tuning:
-        """How often each similarity threshold would fire here, with pairs to judge; judged ones give its error."""
-        if self._embedder is None:
-            raise InputError("tuning the similarity threshold needs an embedder, and this memory has none")
-        from holdfast.admit.tuning import tune  # the rooms of admission take 100 ms to load: only who uses them pays
-
-        with self._store.snapshot(self.namespace) as view:
-            return tune(view, self._embedder.profile, thresholds, self._sample(sample), judged, self._settings)
-
-    # --- looking after it
-
-    def check(self) -> list[str]:
-        """The store's own integrity check: what is wrong with it, or nothing."""
-        return self._store.check()
-
-    def rebuild(self, progress: Progress | None = None) -> None:
-        """Drop every view of this namespace and derive it anew from the log; answers stay the same (INV-3)."""
-        self._store.clear_views(self.namespace)
-        self._worker.flush(None, progress)
-
-    def janitor(self, dry_run: bool = False, cull: bool = False, undo: str | None = None) -> Tidied:
-        """Trust less what nobody ever found (docs/upkeep.md): one notch, once a week; `undo` takes a run back.
-
-        With `cull` what is not the user's own word is hidden instead, as `forget` does; nothing is destroyed.
-        """
-        from holdfast.upkeep import janitor
-
-        self._retrievals.write()
-        if undo is not None:
-            run = check_text("the name of a run", undo, self._settings.log)
-            return janitor.undo(self._store, self.namespace, run, self._clock())
-        return janitor.tidy(self._store, self.namespace, self._settings.janitor, self._clock(), dry_run, cull)
-
-    def doctor(self, fix: bool = False, progress: Progress | None = None, *, alone: bool = False) -> Diagnosis:
-        """How healthy this namespace is: copies, junk, loops, secrets, orphans, drift (docs/upkeep.md).
-
-        With `fix` what can be derived from the log is dropped and derived anew; no turn and no act is touched. With
-        `alone` the store's integrity is left out, which is about other namespaces too.
-        """
-        from holdfast.upkeep.doctor import examine, fixed, heal
-
-        found = examine(*self._patient(), self._clock(), self._catch_up(), alone)
-        if not fix or not any(one.count and one.fixable for one in found.findings):
-            return found
-        heal(self._store, self.namespace, found, self._fingerprint)
-        self._worker.flush(None, progress)
-        after = examine(*self._patient(), self._clock(), self._worker.behind(), alone)
-        return replace(after, fixed=fixed(found, after))
-
-    def _patient(self) -> tuple[Store, str, GuardedEmbedder | None, Settings]:
-        return self._store, self.namespace, self._embedder, self._settings
-
-    def _catch_up(self) -> int:
-        """Wait a while for derived work; how far it is behind then."""
-        try:
-            self.flush(self._settings.doctor.wait_s)
-        except (FlushTimeout, ModelError):  # the doctor says so, with what else there is to say
-            return self._worker.behind()
-        return 0
-
-    @staticmethod
-    def audit(
-        path: str | os.PathLike[str], embedder: Embedder | str | None = None, settings: Settings | None = None
-    ) -> Diagnosis:
-        """The same of another system's memories: mem0, MEMORY.md and CLAUDE.md, MCP's reference memory."""
-        from holdfast.upkeep.doctor import audit_file
-
-        known = settings or load_settings()
-        return audit_file(path, guarded(embedder, known), known, utc_now())
-
-    def export(self, path: str | os.PathLike[str] | BinaryIO, progress: Progress | None = None) -> Exported:
-        """Write this namespace's log to a JSONL file: every turn and act, in order (docs/transfer.md)."""
-        from holdfast.upkeep.transfer import export_log
-
-        return export_log(self._store, self.namespace, path, self._clock(), progress)
-
-    def import_file(self, path: str | os.PathLike[str] | BinaryIO, progress: Progress | None = None) -> Imported:
-        """Take over the log of an export: all of it or nothing, and only what is not here yet."""
-        from holdfast.upkeep.transfer import import_log
-
-        made = import_log(self._store, self.namespace, path, self._settings, self._redacted, progress)
-        self._worker.wake()
-        return made
-
-    def erase(
-        self,
-        session: str | None = None,
-        namespace: bool = False,
-        turn: str | None = None,
-        record: str | None = None,
-        prove: bool = False,
-        progress: Progress | None = None,
-    ) -> Erased:
-        """Destroy a session, a turn, a record or all of this namespace, with everything derived from it.
-
-        By exact name, for good: the log, the views and the bytes in the files. `prove` searches them for what was
-        there. What stays is a tombstone without content, so that it does not come back with the next history.
-        """
-        from holdfast.upkeep.erase import erase, read_scope
-
-        scope, noun = read_scope(session, namespace, turn, record)
-        noun = noun if namespace else check_text(f"the {scope.value}", noun, self._settings.log)
-        self._retrievals.write()
-
-        def settle(bared: Mapping[str, tuple[str, ...]]) -> tuple[int, str | None]:
-            self._cache.clear()
-            try:
-                self._worker.flush(None, progress)
-                remade = sum(self._compacting.compactor.again(name, ids) for name, ids in bared.items())
-                self._worker.flush(None)
-            except (ModelError, StoreError) as error:  # it is erased all the same
-                return 0, str(error)
-            return remade, None
-
-        return erase(self._store, self.namespace, scope, noun, self._clock(), settle, prove)
-
-    def backup(self, path: str | os.PathLike[str], progress: Progress | None = None) -> BackedUp:
-        """Copy the whole store, every namespace in it, while others write; the copy is checked."""
-        from holdfast.upkeep.backup import back_up
-
-        return back_up(self._store, path, progress)
-
-    @staticmethod
-    def copy(
-        source: str | os.PathLike[str],
-        target: str | os.PathLike[str],
-        namespaces: Sequence[str] | None = None,
-        progress: Progress | None = None,
-        settings: Settings | None = None,
-    ) -> Copied:
-        """Copy the logs of these namespaces, or of all, into another store of any engine; again, it adds what is new.
-
-        Views are derived where they arrive, when somebody opens them there.
-        """
-        from holdfast.store.open import open_store
-        from holdfast.upkeep.transfer import chosen_namespaces, copy_namespaces
-
-        known = settings or load_settings()
-        place = os.fspath(source)
-        if "://" not in place and not os.path.exists(place):
-            raise InputError(f"there is no store at {place} to copy from")
-        with closing(open_store(source, known.store)) as here:
-            chosen = chosen_namespaces(here, namespaces)  # before the target is made: a mistyped name leaves nothing
-            with closing(open_store(target, known.store)) as there:
-                return copy_namespaces(here, there, chosen, lambda turn: redacted(turn, known), progress)
-
-    @staticmethod
-    def restore(
-        backup: str | os.PathLike[str],
-        location: str | os.PathLike[str] | None = None,
-        force: bool = False,
-        progress: Progress | None = None,
-    ) -> Restored:
-        """Put a checked copy of a backup where the store is; with `force` what is there is kept aside."""
-        from holdfast.upkeep.backup import restore
-
-        place = default_location() if location is None else location
-        return restore(backup, place, load_settings().store, utc_now(), force, progress)
-
-
-_log = logging.getLogger("holdfast")
-
-DEFAULT_SESSION = "default"
-_ALL_TOKENS = 10**15  # no prompt has more, and a float holds it exactly
-
-
-class Memory(Tended):
-    """The memory of one namespace. Safe to use from many threads and, on one store, from many processes."""
 
     # --- the log
 
@@ -499,7 +228,7 @@ class Memory(Tended):
         metadata: Metadata | None = None,
     ) -> Turn | None:
         """Keep one turn. When this returns, the turn is on disk; a heartbeat is not kept and gives None."""
-        now = self._clock()
+        now = self._shared.clock()
         turn = self._redacted(read_turn(
             text, role=role, at=at, key=key, origin=origin, stability=stability, metadata=metadata, now=now,
             settings=self._settings.log,
@@ -509,8 +238,8 @@ class Memory(Tended):
             return None
         kept = self._store.append(self.namespace, session, [turn], now)
         assert kept is not None
-        self._worker.wake()
-        self._compacting.grew(session)
+        self._engine.worker.wake(self.namespace)
+        self._engine.compaction.grew(self.namespace, session)
         _warn_of_other_text([turn], kept)
         return kept[0]
 
@@ -525,7 +254,7 @@ class Memory(Tended):
         Gives one turn for each message (heartbeats aside), whether it was new or known. All messages are checked
         before the first is written.
         """
-        now = self._clock()
+        now = self._shared.clock()
         self._session(session)
         read = [
             read_message(message, number=number, now=now, settings=self._settings.log)
@@ -559,20 +288,20 @@ class Memory(Tended):
         added: list[Turn] = []
         for start in range(0, len(fresh), self._settings.log.batch):
             part = fresh[start : start + self._settings.log.batch]
-            kept = self._store.append(self.namespace, session, part, self._clock(), expect if keyless else None)
+            kept = self._store.append(self.namespace, session, part, self._shared.clock(), expect if keyless else None)
             if kept is None:
                 return None
             expect = max(expect, *(turn.index for turn in kept))
             added.extend(kept)
-            self._worker.wake()
+            self._engine.worker.wake(self.namespace)
             if progress is not None:
                 progress(len(turns) - len(fresh) + len(added), len(turns))
         if progress is not None and not fresh:
             progress(len(turns), len(turns))
         if 0 <= before < expect:  # a session that was there has grown; a history that is new is not compacted at once
-            self._compacting.grew(session)
+            self._engine.compaction.grew(self.namespace, session)
         new = iter(added)
-        now = self._clock()
+        now = self._shared.clock()
         return [
             next(new)
             if index is None
@@ -596,7 +325,7 @@ class Memory(Tended):
         from holdfast.search.retrieve import Query
         from holdfast.search.search import GLOBAL, search  # who only writes does not load them
 
-        now = self._clock()
+        now = self._shared.clock()
         asked = Query(
             text=check_text("the question", query, self._settings.log),
             limit=self._limit(limit),
@@ -609,9 +338,9 @@ class Memory(Tended):
         with FOREGROUND.call(), ExitStack() as open_views:
             names = [self.namespace] if self.namespace == GLOBAL else [self.namespace, GLOBAL]
             views = [(name, open_views.enter_context(self._store.snapshot(name))) for name in names]
-            hits = search(views, asked, self._embedder, self._cache, self._settings, now)
+            hits = search(views, asked, self._engine.embedder, self._engine.cache, self._settings, now)
         # Not those of `global`: whoever reads it must leave no trace there (INV-4).
-        self._retrievals.note(hit.id for hit in hits if hit.namespace == self.namespace)
+        self._engine.retrievals.note(self.namespace, [hit.id for hit in hits if hit.namespace == self.namespace])
         return hits
 
     @overload
@@ -638,7 +367,7 @@ class Memory(Tended):
         session: str | None = None,
     ) -> list[Turn] | list[Exchange] | list[Record]:
         """The newest turns, exchanges ("exchange") or records ("record", or one kind of them), by event time."""
-        now = self._clock()
+        now = self._shared.clock()
         first = None if since is None else read_moment(since, now)
         last = None if until is None else read_moment(until, now)
         most = self._limit(limit)
@@ -669,13 +398,19 @@ class Memory(Tended):
         """
         from holdfast.insight.themes import Period, find_themes
 
-        now = self._clock()
+        now = self._shared.clock()
         period = Period(
             None if since is None else read_moment(since, now), None if until is None else read_moment(until, now)
         )
         with self._store.snapshot(self.namespace) as view:
             found = find_themes(
-                view, self.namespace, period, self._limit(limit), self._fingerprint, self._cache, self._settings
+                view,
+                self.namespace,
+                period,
+                self._limit(limit),
+                self._engine.fingerprint,
+                self._engine.cache,
+                self._settings,
             )
         if digest is False or (digest is None and self._settings.chat.model == "none"):
             return found
@@ -714,22 +449,19 @@ class Memory(Tended):
         tokens = _tokens("budget", budget)
         share = int(self._settings.context.share * tokens)
         request = Request(
+            self.namespace,
             messages,
             self._session(session),
             share if memory_budget is None else _tokens("memory_budget", memory_budget),
             _rule_files(rules),
-            self._clock(),
+            self._shared.clock(),
         )
+        if not self._release.alive:
+            return self._shared.assembler.untouched(request, "this memory was closed; open it again to use it")
         with FOREGROUND.call():
-            made = self._assembler.assemble(request)
-        self._retrievals.note(made.recalled)
+            made = self._engine.assembler.assemble(request)
+        self._engine.retrievals.note(self.namespace, made.recalled)
         return made
-
-    @cached_property
-    def _assembler(self) -> Assembler:
-        from holdfast.context.assemble import Assembler  # its rooms take a while to load: only who uses them pays
-
-        return Assembler(self._store, self.namespace, self._embedder, self._cache, self._settings)
 
     def standing(self, tokens: int | None = None) -> StandingSection:
         """What stands about this namespace, framed for a prompt, without a question: a light section (API-3)."""
@@ -740,10 +472,6 @@ class Memory(Tended):
         counter = open_counter(self._settings.tokens)
         with self._store.snapshot(self.namespace) as view:
             return standing_section(view, self._store.secret(), self.namespace, budget, counter)
-
-    @property
-    def _context_degraded(self) -> str | None:
-        return self._assembler.degraded if "_assembler" in self.__dict__ else None
 
     # --- the operator's acts
 
@@ -756,7 +484,7 @@ class Memory(Tended):
             raise InputError("a turn is ingested, not remembered; use ingest(), or another kind")
         if not check_text("the text of a record", text, self._settings.log).strip():
             raise BadText("there is nothing to remember in an empty text")
-        now = self._clock()
+        now = self._shared.clock()
         said: dict[str, object] = {
             "text": text,
             "kind": known_kind.value,
@@ -769,7 +497,7 @@ class Memory(Tended):
             said["key"] = check_name("key", key, self._settings.log)
         record_id = new_id("r", now) if key is None else keyed_id("r", key)
         self._store.act_once(self.namespace, Action(Entry.REMEMBER, record_id, now, said))
-        self._worker.wake()
+        self._engine.worker.wake(self.namespace)
         with self._store.snapshot(self.namespace) as view:
             record = view.record(record_id)
         assert record is not None
@@ -782,7 +510,7 @@ class Memory(Tended):
         with self._store.snapshot(self.namespace) as view:
             noun = find(view, check_text("an id", noun_id, self._settings.log))
             hidden = view.is_hidden(noun.id)
-        now = self._clock()
+        now = self._shared.clock()
         if hidden != undo:
             return Decision("unchanged", "it was not forgotten" if undo else "it was forgotten already", now)
         act = Action(Entry.UNFORGET if undo else Entry.FORGET, noun.id, now)
@@ -793,8 +521,10 @@ class Memory(Tended):
 
     def compact(self, session: str, force: bool = False, progress: Progress | None = None) -> Compaction:
         """Put digests in place of a session's old turns. Rules stay word for word, the log keeps every turn."""
-        made = self._compacting.compactor.compact(self._known_session(session), force, progress=progress)
-        self._worker.wake()
+        made = self._engine.compaction.of(self.namespace).compact(
+            self._known_session(session), force, progress=progress
+        )
+        self._engine.worker.wake(self.namespace)
         return made
 
     def expand(self, noun_id: str) -> list[Turn]:
@@ -824,7 +554,7 @@ class Memory(Tended):
         from holdfast.insight.history import why
 
         with self._store.snapshot(self.namespace) as view:
-            return why(view, check_text("an id", noun_id, self._settings.log), self._fingerprint, self._settings)
+            return why(view, check_text("an id", noun_id, self._settings.log), self._engine.fingerprint, self._settings)
 
     def history(self, noun_id: str) -> History:
         """What a record replaced and what replaced it, oldest first; of a turn, the records it made."""
@@ -839,13 +569,15 @@ class Memory(Tended):
 
         checked = check_text("the text", text, self._settings.log)
         with self._store.snapshot(self.namespace) as view:
-            return gating_scalar(view, self.namespace, checked, self._embedder, self._settings, self._cache)
+            return gating_scalar(
+                view, self.namespace, checked, self._engine.embedder, self._settings, self._engine.cache
+            )
 
     def stats(self, since: Moment | None = None) -> Stats:
         """What the gates did with the user's turns, a day each (by the time they were said) and in total."""
         from holdfast.insight.history import read_stats
 
-        first = None if since is None else read_moment(since, self._clock())
+        first = None if since is None else read_moment(since, self._shared.clock())
         with self._store.snapshot(self.namespace) as view:
             return read_stats(view, first)
 
@@ -854,7 +586,11 @@ class Memory(Tended):
         with self._store.snapshot(self.namespace) as view:
             counts = view.counts()
             erased, erased_at = view.erasures()
-            done = 0 if self._fingerprint is None else view.cursor(vectors_stage(Space.TURN, self._fingerprint))
+            done = (
+                0
+                if self._engine.fingerprint is None
+                else view.cursor(vectors_stage(Space.TURN, self._engine.fingerprint))
+            )
             return Status(
                 store=self._store.location,
                 engine=self._store.engine,
@@ -869,15 +605,200 @@ class Memory(Tended):
                 log_end=view.end(),
                 words_done=view.cursor(words_stage(Space.TURN)),
                 vectors_done=done,
-                embedder="none" if self._embedder is None else self._embedder.profile.name,
-                fingerprint=self._fingerprint or "",
-                degraded=self._worker.degraded or self._compacting.degraded or self._context_degraded,
+                embedder="none" if self._engine.embedder is None else self._engine.embedder.profile.name,
+                fingerprint=self._engine.fingerprint or "",
+                degraded=self._engine.degraded(self.namespace),
                 size_bytes=self._store.size(),
                 version=__version__,
-                behind=self._worker.behind(),
+                behind=self._engine.worker.behind(self.namespace),
                 erased=erased,
                 erased_at=erased_at,
             )
+
+    # --- its thresholds, on one's own data
+
+    def calibrate(
+        self, labels: Iterable[Mapping[str, object] | tuple[str | float, bool] | Label] | None = None
+    ) -> Calibration:
+        """P(useful | G) and a threshold, from labels: {"turn": ID, "useful": true}, or "g" for "turn", or pairs.
+
+        It is stored in the log and changes nothing by itself: the threshold is the setting gate.threshold. Without
+        labels: how the scores lie, and what was stored last.
+        """
+        from holdfast.gate.calibrate import as_act, calibrate, read_labels, stored_calibration
+
+        with self._store.snapshot(self.namespace) as view:
+            if labels is None:
+                return stored_calibration(view)
+            now = self._shared.clock()
+            made = calibrate(view, read_labels(labels), self._settings.gate.threshold, now)
+        self._store.act(self.namespace, as_act(made, now))
+        return made
+
+    def tune_similarity(
+        self,
+        thresholds: Sequence[float] | None = None,
+        sample: int = 20,
+        judged: Iterable[Mapping[str, object] | Pair] | None = None,
+    ) -> Tuning:
+        """How often each similarity threshold would fire here, with pairs to judge; judged ones give its error."""
+        if self._engine.embedder is None:
+            raise InputError("tuning the similarity threshold needs an embedder, and this memory has none")
+        from holdfast.admit.tuning import tune  # the rooms of admission take 100 ms to load: only who uses them pays
+
+        with self._store.snapshot(self.namespace) as view:
+            return tune(view, self._engine.embedder.profile, thresholds, self._sample(sample), judged, self._settings)
+
+    # --- looking after it
+
+    def check(self) -> list[str]:
+        """The store's own integrity check: what is wrong with it, or nothing."""
+        return self._store.check()
+
+    def rebuild(self, progress: Progress | None = None) -> None:
+        """Drop every view of this namespace and derive it anew from the log; answers stay the same (INV-3)."""
+        self._store.clear_views(self.namespace)
+        self._engine.worker.flush(self.namespace, None, progress)
+
+    def janitor(self, dry_run: bool = False, cull: bool = False, undo: str | None = None) -> Tidied:
+        """Trust less what nobody ever found (docs/upkeep.md): one notch, once a week; `undo` takes a run back.
+
+        With `cull` what is not the user's own word is hidden instead, as `forget` does; nothing is destroyed.
+        """
+        from holdfast.upkeep import janitor
+
+        self._engine.retrievals.write(self.namespace)
+        if undo is not None:
+            run = check_text("the name of a run", undo, self._settings.log)
+            return janitor.undo(self._store, self.namespace, run, self._shared.clock())
+        return janitor.tidy(self._store, self.namespace, self._settings.janitor, self._shared.clock(), dry_run, cull)
+
+    def doctor(self, fix: bool = False, progress: Progress | None = None, *, alone: bool = False) -> Diagnosis:
+        """How healthy this namespace is: copies, junk, loops, secrets, orphans, drift (docs/upkeep.md).
+
+        With `fix` what can be derived from the log is dropped and derived anew; no turn and no act is touched. With
+        `alone` the store's integrity is left out, which is about other namespaces too.
+        """
+        from holdfast.upkeep.doctor import examine, fixed, heal
+
+        found = examine(*self._patient(), self._shared.clock(), self._catch_up(), alone)
+        if not fix or not any(one.count and one.fixable for one in found.findings):
+            return found
+        heal(self._store, self.namespace, found, self._engine.fingerprint)
+        self._engine.worker.flush(self.namespace, None, progress)
+        after = examine(*self._patient(), self._shared.clock(), self._engine.worker.behind(self.namespace), alone)
+        return replace(after, fixed=fixed(found, after))
+
+    def _patient(self) -> tuple[Store, str, GuardedEmbedder | None, Settings]:
+        return self._store, self.namespace, self._engine.embedder, self._settings
+
+    def _catch_up(self) -> int:
+        """Wait a while for derived work; how far it is behind then."""
+        try:
+            self.flush(self._settings.doctor.wait_s)
+        except (FlushTimeout, ModelError):  # the doctor says so, with what else there is to say
+            return self._engine.worker.behind(self.namespace)
+        return 0
+
+    @staticmethod
+    def audit(
+        path: str | os.PathLike[str], embedder: Embedder | str | None = None, settings: Settings | None = None
+    ) -> Diagnosis:
+        """The same of another system's memories: mem0, MEMORY.md and CLAUDE.md, MCP's reference memory."""
+        from holdfast.upkeep.doctor import audit_file
+
+        known = settings or load_settings()
+        return audit_file(
+            path, open_guarded(known.embedder.profile if embedder is None else embedder, known), known, utc_now()
+        )
+
+    def export(self, path: str | os.PathLike[str] | BinaryIO, progress: Progress | None = None) -> Exported:
+        """Write this namespace's log to a JSONL file: every turn and act, in order (docs/transfer.md)."""
+        from holdfast.upkeep.transfer import export_log
+
+        return export_log(self._store, self.namespace, path, self._shared.clock(), progress)
+
+    def import_file(self, path: str | os.PathLike[str] | BinaryIO, progress: Progress | None = None) -> Imported:
+        """Take over the log of an export: all of it or nothing, and only what is not here yet."""
+        from holdfast.upkeep.transfer import import_log
+
+        made = import_log(self._store, self.namespace, path, self._settings, self._redacted, progress)
+        self._engine.worker.wake(self.namespace)
+        return made
+
+    def erase(
+        self,
+        session: str | None = None,
+        namespace: bool = False,
+        turn: str | None = None,
+        record: str | None = None,
+        prove: bool = False,
+        progress: Progress | None = None,
+    ) -> Erased:
+        """Destroy a session, a turn, a record or all of this namespace, with everything derived from it.
+
+        By exact name, for good: the log, the views and the bytes in the files. `prove` searches them for what was
+        there. What stays is a tombstone without content, so that it does not come back with the next history.
+        """
+        from holdfast.upkeep.erase import erase, read_scope
+
+        scope, noun = read_scope(session, namespace, turn, record)
+        noun = noun if namespace else check_text(f"the {scope.value}", noun, self._settings.log)
+        self._engine.retrievals.write(self.namespace)
+
+        def settle(bared: Mapping[str, tuple[str, ...]]) -> tuple[int, str | None]:
+            self._engine.cache.clear()
+            try:
+                self._engine.worker.flush(self.namespace, None, progress)
+                remade = sum(self._engine.compaction.of(self.namespace).again(name, ids) for name, ids in bared.items())
+                self._engine.worker.flush(self.namespace, None)
+            except (ModelError, StoreError) as error:  # it is erased all the same
+                return 0, str(error)
+            return remade, None
+
+        return erase(self._store, self.namespace, scope, noun, self._shared.clock(), settle, prove)
+
+    def backup(self, path: str | os.PathLike[str], progress: Progress | None = None) -> BackedUp:
+        """Copy the whole store, every namespace in it, while others write; the copy is checked."""
+        from holdfast.upkeep.backup import back_up
+
+        return back_up(self._store, path, progress)
+
+    @staticmethod
+    def copy(
+        source: str | os.PathLike[str],
+        target: str | os.PathLike[str],
+        namespaces: Sequence[str] | None = None,
+        progress: Progress | None = None,
+        settings: Settings | None = None,
+    ) -> Copied:
+        """Copy the logs of these namespaces, or of all, into another store of any engine; again, it adds what is new.
+
+        Views are derived where they arrive, when somebody opens them there.
+        """
+        from holdfast.upkeep.transfer import chosen_namespaces, copy_namespaces
+
+        known = settings or load_settings()
+        place = os.fspath(source)
+        if "://" not in place and not os.path.exists(place):
+            raise InputError(f"there is no store at {place} to copy from")
+        with closing(open_store(source, known.store)) as here:
+            chosen = chosen_namespaces(here, namespaces)  # before the target is made: a mistyped name leaves nothing
+            with closing(open_store(target, known.store)) as there:
+                return copy_namespaces(here, there, chosen, lambda turn: redacted(turn, known), progress)
+
+    @staticmethod
+    def restore(
+        backup: str | os.PathLike[str],
+        location: str | os.PathLike[str] | None = None,
+        force: bool = False,
+        progress: Progress | None = None,
+    ) -> Restored:
+        """Put a checked copy of a backup where the store is; with `force` what is there is kept aside."""
+        from holdfast.upkeep.backup import restore
+
+        place = default_location() if location is None else location
+        return restore(backup, place, load_settings().store, utc_now(), force, progress)
 
 
 def _read_indexes(view: Snapshot, session: str, indexes: Sequence[int]) -> dict[int, Turn]:
@@ -916,3 +837,12 @@ def _warn_of_other_text(turns: Sequence[NewTurn], kept: Sequence[Turn]) -> None:
             _log.warning(
                 "key %r of session %r came again with another text; the first is kept", turn.key, known.session
             )
+
+
+def redacted(turn: NewTurn, settings: Settings) -> NewTurn:
+    """With log.redact_secrets not even the log keeps the value of a secret (ADMIT-7)."""
+    if not settings.log.redact_secrets:
+        return turn
+    from holdfast.admit.secrets import mask
+
+    return replace(turn, text=mask(turn.text).text)

@@ -43,7 +43,7 @@ def test_what_the_operator_does_while_a_batch_is_judged_is_known_to_the_next(
     open_memory: OpenMemory, forgets: bool
 ) -> None:
     memory = open_memory(embedder="static")
-    memory._worker.wake = lambda: None  # type: ignore[method-assign]  # the work is done here, step by step
+    memory._engine.worker.wake = lambda namespace: None  # type: ignore[method-assign]  # the work is done here, step by step
     known = memory.remember("My brother lives in Porto.")
     derive(memory)
 
@@ -61,17 +61,17 @@ def test_what_the_operator_does_while_a_batch_is_judged_is_known_to_the_next(
 
 
 def derive(memory: Memory) -> None:
-    while memory._worker.behind():
-        memory._worker._step()
+    while memory._engine.worker.behind("ana"):
+        memory._engine.worker.derive("ana")
 
 
 def admit(memory: Memory, meanwhile: Callable[[], None]) -> None:
     """One turn; something is done by another thread after the records were read and before any is written."""
-    worker, admission = memory._worker, memory._worker._admission
-    assert admission is not None
-    worker._admission = None
-    worker._step()
-    worker._admission = admission
+    worker = memory._engine.worker
+    admission = worker.admission("ana")
+    opening, worker._open_admission = worker._open_admission, None
+    worker.derive("ana")
+    worker._open_admission = opening
 
     def act() -> None:
         thread = threading.Thread(target=meanwhile)

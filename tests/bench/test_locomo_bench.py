@@ -92,7 +92,7 @@ def test_turns_go_in_by_ingest_with_their_speaker_and_questions_are_asked_at_the
 
     def watched(memory: Memory, query: str, limit: int = 10) -> Hits:
         kept = memory.thread("session_1")[1]
-        seen.append((memory._clock(), dict(kept.metadata), kept.at))
+        seen.append((memory._engine.clock(), dict(kept.metadata), kept.at))
         return search(memory, query, limit)
 
     monkeypatch.setattr(Memory, "search", watched)

@@ -80,7 +80,7 @@ class Life:
 
     def opened(self, file: str, settings: Settings) -> Memory:
         memory = Memory(self._home / file, "ana", embedder=HashEmbedder(), settings=settings, clock=self.clock)
-        memory._worker.wake = lambda: None  # type: ignore[method-assign]
+        memory._engine.worker.wake = lambda namespace: None  # type: ignore[method-assign]
         return memory
 
     def go_on(self) -> None:
@@ -104,7 +104,7 @@ class Life:
             case 4:
                 self.do_a_piece()
             case 5:
-                memory._worker._step()
+                memory._engine.worker.derive("ana")
             case 6:
                 memory.search(chance.choice(QUESTIONS), kind=chance.choice(KINDS))
             case 7:
@@ -119,9 +119,9 @@ class Life:
 
     def do_a_piece(self) -> None:
         """Of one stage alone, so that any of them may be ahead of the others."""
-        worker = self.memory._worker
-        store, embedder, admission = worker._store, worker._embedder, worker._admission
-        assert embedder is not None and admission is not None
+        worker = self.memory._engine.worker
+        store, embedder, admission = worker._store, worker._embedder, worker.admission("ana")
+        assert embedder is not None
         settings = replace(worker._settings, batch=self.chance.choice((1, 2, 4, 1000)))
         match self.chance.randrange(8):
             case 0:
@@ -138,9 +138,9 @@ class Life:
 
 def derive(memory: Memory) -> None:
     for _ in range(1000):
-        if not memory._worker.behind():
+        if not memory._engine.worker.behind("ana"):
             return
-        memory._worker._step()
+        memory._engine.worker.derive("ana")
     raise AssertionError("derived work comes to no end")
 
 

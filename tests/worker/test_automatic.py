@@ -15,7 +15,7 @@ from holdfast.memory import Memory
 from holdfast.models.tokens import TokenCounter
 from holdfast.settings import CompactSettings
 from holdfast.text.time import utc_now
-from holdfast.worker.compactor import Compacting
+from holdfast.worker.compactor import CompactionWorker
 from tests.support.chats import boatyard, ingest
 from tests.support.memories import QUICK, OpenMemory
 
@@ -119,15 +119,16 @@ class Busy:
 @pytest.mark.requirement("LOG-3", "SAFE-2")
 def test_whoever_waits_in_flush_is_let_go_when_the_memory_is_closed_under_a_compaction() -> None:
     busy = Busy()
-    compacting = Compacting(lambda: cast("Compactor", busy), "ana", True, lambda: None)
-    compacting.grew("yard")
+    compacting = CompactionWorker(lambda _: cast("Compactor", busy), True, lambda _: None)
+    compacting.grew("ana", "yard")
     assert busy.begun.wait(30)
-    compacting.grew("pier")  # while the first is at work
-    waiting = threading.Thread(target=compacting.flush, args=(None,), daemon=True)
+    compacting.grew("ana", "pier")  # while the first is at work
+    waiting = threading.Thread(target=compacting.flush, args=("ana", None), daemon=True)
     waiting.start()
     closing = threading.Thread(target=compacting.close, daemon=True)
     closing.start()
-    assert compacting._stop.wait(30)
+    while not compacting._stopping:
+        closing.join(0.01)
     busy.go.set()
     waiting.join(5)
     assert not waiting.is_alive()
@@ -151,13 +152,13 @@ def test_a_session_that_cannot_be_compacted_keeps_no_other_from_it(caplog: pytes
         def close(self) -> None:
             pass
 
-    compacting = Compacting(lambda: cast("Compactor", Halting()), "ana", automatic=True, made=lambda: None)
+    compacting = CompactionWorker(lambda _: cast("Compactor", Halting()), True, lambda _: None)
     with caplog.at_level(logging.CRITICAL):
         for session in ("a", "b"):
-            compacting.grew(session)
-        compacting.flush(None)
+            compacting.grew("ana", session)
+        compacting.flush("ana", None)
     assert sorted(set(looked_at)) == ["a", "b"]
-    assert "no space left" in (compacting.degraded or "")
+    assert "no space left" in (compacting.degraded("ana") or "")
     compacting.close()
 
 

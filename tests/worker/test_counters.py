@@ -97,7 +97,7 @@ def test_a_store_that_cannot_take_the_counts_costs_the_counts_and_no_answer(
             assert memory.search("when are releases cut?")
             memory.flush()
     assert [message for message in caplog.messages if "not counted" in message] == [
-        "ana: what is found is not counted: somebody holds it"
+        "ana: retrievals are not counted: somebody holds it"
     ]
 
 

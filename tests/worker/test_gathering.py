@@ -9,34 +9,18 @@ import pytest
 
 from holdfast.errors import InputError
 from holdfast.settings import IndexSettings
-from holdfast.worker.worker import FOREGROUND, Courtesy, Foreground, Gathering
+from holdfast.worker.worker import FOREGROUND, BatchDelay, Courtesy, Foreground
 from tests.support.memories import QUICK, OpenMemory, found
 
 LONG = 30.0  # seconds: nothing here takes so long, and a test that waited for it would be seen
 
 
 @pytest.mark.requirement("LOG-3")
-def test_while_turns_keep_coming_each_batch_waits_longer_up_to_a_bound_and_after_a_pause_the_first_is_quick() -> None:
-    gathering = Gathering(0.05, 1.0)
-    waits = []
-    with gathering.hurried():  # so that this test does not wait
-        for _ in range(7):
-            waits.append(gathering.next_s)
-            gathering.gather()
-    assert waits == [0.05, 0.1, 0.2, 0.4, 0.8, 1.0, 1.0]
-    gathering.rest()
-    assert gathering.next_s == 0.05
-
-
-@pytest.mark.requirement("LOG-3")
-def test_who_stops_waiting_does_not_take_the_hurry_from_another_who_waits() -> None:
-    gathering = Gathering(LONG, LONG)
-    with gathering.hurried():
-        with gathering.hurried():
-            pass
-        assert gathering.is_hurried
-        gathering.gather()
-    assert not gathering.is_hurried
+def test_batches_wait_longer_while_turns_keep_coming() -> None:
+    delay = BatchDelay(0.05, 1.0)
+    assert [delay.take() for _ in range(7)] == [0.05, 0.1, 0.2, 0.4, 0.8, 1.0, 1.0]
+    delay.reset()
+    assert delay.next_s == 0.05
 
 
 @pytest.mark.requirement("LOG-3")
@@ -95,6 +79,6 @@ def test_work_beside_a_call_that_never_ends_is_done_all_the_same(open_memory: Op
         memory.ingest(f"I keep {number} bees in my garden.", session="yard")
     with FOREGROUND.call():
         for _ in range(3):  # turns, then the records they made
-            memory._worker._step()
-        assert memory._worker.behind() == 0
+            memory._engine.worker.derive("ana")
+        assert memory._engine.worker.behind("ana") == 0
     assert memory.recent(kind="record")

@@ -413,20 +413,6 @@ class Admission:
         """Why the chat model's proposals are late or missing; None when they are not."""
         return None if self._asking is None else self._asking.degraded
 
-    def on_answer(self, wake: Callable[[], None]) -> None:
-        """Whom to wake when the log holds what was waited for."""
-        if self._asking is not None:
-            self._asking.settled = wake
-
-    def close(self) -> None:
-        if self._asking is not None:
-            self._asking.close()
-
-    def behind(self, view: Snapshot) -> int:
-        """How many lines of the log it has yet to read."""
-        done = view.cursor(ADMIT_STAGE)
-        return view.end() - done if view.documents(Space.TURN, done, 1) else 0
-
     def admit_batch(self, step_aside: Callable[[], None]) -> int:
         """Judge one batch of embedded turns; how many there were. It never waits for a chat model.
 
@@ -435,7 +421,7 @@ class Admission:
         fingerprint = self._embedder.profile.fingerprint
         with self._store.snapshot(self._namespace) as view:
             done = view.cursor(ADMIT_STAGE)
-            if self._asking is not None and self._asking.is_asking() and done == self._held:
+            if self._asking is not None and self._asking.is_asking(self._namespace) and done == self._held:
                 return 0
             embedded = view.cursor(vectors_stage(Space.TURN, fingerprint))
             if embedded <= done or view.documents(
@@ -456,7 +442,7 @@ class Admission:
             judged = judge.judge(seqs, step_aside)
         if self._asking is not None and judge.question is not None:
             self._held = judged[-1] if judged else done
-            self._asking.ask(judge.question)
+            self._asking.ask(self._namespace, judge.question)
         if not judged:
             self._ledger, self._state = ledger, state
             return 0

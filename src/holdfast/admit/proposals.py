@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -65,6 +66,7 @@ class Lease:
 _log = logging.getLogger("holdfast.admit")
 _LOOK_S = 0.1  # how often one looks for the answer that another process is asking for
 _SLACK_S = 5.0  # what a lease is longer than the call it covers: commits of others, a busy machine
+_MOST_AT_ONCE = 4  # questions on the wire
 _CLOSE_S = 0.2  # a call on the wire is not waited for longer than this; it ends with the process
 
 
@@ -79,8 +81,10 @@ class Question:
     """Where the log ended when all this was read."""
 
 
-def open_asking(store: Store, namespace: str, settings: Settings, clock: Clock) -> Asking | None:
-    """The chat model that settings name, ready to be asked; None if they name none."""
+def open_asking(
+    store: Store, settings: Settings, clock: Clock, settled: Callable[[str], None] = lambda namespace: None
+) -> Asking | None:
+    """Open the chat model that the settings name, ready to be asked; None if they name none."""
     chat = open_chat(
         settings.chat.model, timeout_s=settings.chat.timeout_s, max_reply_chars=settings.chat.max_reply_chars,
         first_wait_s=settings.chat.retry_s, longest_wait_s=settings.chat.longest_retry_s,
@@ -88,111 +92,126 @@ def open_asking(store: Store, namespace: str, settings: Settings, clock: Clock) 
     if chat is None:
         return None
     extractor = LlmExtractor(chat, settings.admit, timeout_s=settings.chat.timeout_s)
-    return Asking(store, namespace, chat, extractor, settings.chat, clock)
+    return Asking(store, chat, extractor, settings.chat, clock, settled)
 
 
 class Asking:
+    """Asks the chat model about turns, off everybody's path: one question per namespace at a time, a few at once.
+
+    `settled` is called with the namespace when a question was settled, by this process or another.
+    """
+
     def __init__(
         self,
         store: Store,
-        namespace: str,
         chat: GuardedChat,
         extractor: LlmExtractor,
         settings: ChatSettings,
         clock: Clock,
+        settled: Callable[[str], None],
     ) -> None:
         self._store = store
-        self._namespace = namespace
         self._chat = chat
         self._extractor = extractor
         self._settings = settings
         self._clock = clock
-        self._lease = Lease(store, namespace, "ask")
+        self._settled = settled
         self._changed = threading.Condition()
-        self._question: Question | None = None
+        self._waiting: deque[str] = deque()
+        self._questions: dict[str, Question] = {}
+        """By namespace, those that wait and those that are being asked."""
+        self._leases: dict[str, Lease] = {}
         self._stop = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._threads: list[threading.Thread] = []
+        self._free = 0
+        """Threads that wait for a question."""
         self._silent = False
         """The model answered none of the attempts of the last turn: until it does, a turn is worth one."""
-        self.settled: Callable[[], None] = lambda: None
-        """Called when a question was settled, by this process or another."""
         self.degraded: str | None = None
         """Why answers are late or missing; None when they are not."""
 
-    def ask(self, question: Question) -> None:
-        """Admission waits for this one. The same question again is no news."""
+    def ask(self, namespace: str, question: Question) -> None:
+        """Admission waits for this one. While a namespace has a question, a further one is ignored."""
         with self._changed:
-            if self._stop.is_set() or self._question is not None:
+            if self._stop.is_set() or namespace in self._questions:
                 return
-            self._question = question
+            self._questions[namespace] = question
+            self._waiting.append(namespace)
             self._changed.notify()
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="holdfast-asking", daemon=True)
-                self._thread.start()
+            if not self._free and len(self._threads) < _MOST_AT_ONCE:
+                thread = threading.Thread(target=self._run, name="holdfast-asking", daemon=True)
+                thread.start()
+                self._threads.append(thread)
 
-    def is_asking(self) -> bool:
-        return self._question is not None
+    def is_asking(self, namespace: str) -> bool:
+        return namespace in self._questions
 
     def close(self) -> None:
         """Stop. A question that is on the wire is asked again by whoever opens the store next."""
         self._stop.set()
         with self._changed:
-            self._changed.notify()
+            self._changed.notify_all()
         self._chat.close()
-        if self._thread is not None:
-            self._thread.join(_CLOSE_S)
-        with suppress(HoldfastError):  # it runs out by itself; giving it back only spares the next process the wait
-            self._lease.give_back()
+        for thread in self._threads:
+            thread.join(_CLOSE_S)
+        for lease in list(self._leases.values()):
+            with suppress(HoldfastError):  # it runs out by itself; giving it back only spares the next process the wait
+                lease.give_back()
 
     def _run(self) -> None:
         while True:
             with self._changed:
-                while self._question is None and not self._stop.is_set():
+                self._free += 1
+                while not self._waiting and not self._stop.is_set():
                     self._changed.wait()
-                question = self._question
-            if self._stop.is_set() or question is None:
-                return
+                self._free -= 1
+                if self._stop.is_set():
+                    return
+                namespace = self._waiting.popleft()
+                question = self._questions[namespace]
             try:
-                self._settle(question)
+                self._settle(namespace, question)
             except Closed:
                 return
             except Exception as error:  # a full disk, or a bug of ours: it must show itself and not end the work
                 if not isinstance(error, HoldfastError):
-                    _log.exception("%s: asking about turn %s failed", self._namespace, question.turn.id)
-                self._note(f"records wait: {error}")
+                    _log.exception("%s: asking about turn %s failed", namespace, question.turn.id)
+                self._note(namespace, f"records wait: {error}")
                 self._stop.wait(self._settings.retry_s)
-            self._question = None
+            with self._changed:
+                del self._questions[namespace]
             if not self._stop.is_set():
-                self.settled()
+                self._settled(namespace)
 
-    def _settle(self, question: Question) -> None:
+    def _settle(self, namespace: str, question: Question) -> None:
         """Ask until the log holds an answer, or the reason why there is none."""
+        lease = self._leases.setdefault(namespace, Lease(self._store, namespace, "ask"))
         attempts = 1 if self._silent else self._settings.attempts
         attempt = 0
-        while not self._stop.is_set() and not self._is_settled(question.turn):
+        while not self._stop.is_set() and not self._is_settled(namespace, question.turn):
             wait = min(self._settings.retry_s * 2**attempt, self._settings.longest_retry_s)
-            if not self._lease.take(self._settings.timeout_s + wait + _SLACK_S):
+            if not lease.take(self._settings.timeout_s + wait + _SLACK_S):
                 self._stop.wait(_LOOK_S)
                 continue
-            if self._is_settled(question.turn):  # by another process, between the look above and the lease
+            if self._is_settled(namespace, question.turn):  # by another process, between the look above and the lease
                 break
             try:
                 answer = self._answer(question)
             except ModelError as error:
                 attempt += 1
-                self._note(f"records wait for the chat model, attempt {attempt} of {attempts}: {error}")
+                self._note(namespace, f"records wait for the chat model, attempt {attempt} of {attempts}: {error}")
                 if attempt < attempts:
                     self._stop.wait(wait)
                     continue
                 self._silent = True
-                self._note(f"rules read turns until the chat model answers again: {error}")
+                self._note(namespace, f"rules read turns until the chat model answers again: {error}")
                 answer = pack_refusal(self._extractor.name, str(error))
             else:
                 self._silent = False
                 self.degraded = None
-            self._keep(question, answer)
+            self._keep(namespace, question, answer)
             break  # also if it came too late: admission looks again, and asks again if it must
-        self._lease.give_back()
+        lease.give_back()
 
     def _answer(self, question: Question) -> Metadata:
         proposals = self._extractor.propose(question.turn, question.before, question.known)
@@ -201,21 +220,21 @@ class Asking:
             proposals.dropped,
         )  # fmt: skip
 
-    def _keep(self, question: Question, answer: Metadata) -> None:
+    def _keep(self, namespace: str, question: Question, answer: Metadata) -> None:
         if not self._stop.is_set():
             turn = question.turn
             action = Action(Entry.PROPOSE, turn.id, self._clock(), answer)
-            self._store.propose(self._namespace, action, turn.seq, question.seen)
+            self._store.propose(namespace, action, turn.seq, question.seen)
 
-    def _is_settled(self, turn: Turn) -> bool:
+    def _is_settled(self, namespace: str, turn: Turn) -> bool:
         """Whether the log has it by now, or admission went past it (a process without a model may have)."""
-        with self._store.snapshot(self._namespace) as view:
+        with self._store.snapshot(namespace) as view:
             return view.cursor(ADMIT_STAGE) >= turn.seq or turn.id in view.proposals([turn.id])
 
-    def _note(self, why: str) -> None:
+    def _note(self, namespace: str, why: str) -> None:
         told = mask(why).text  # it may quote what a server said
         if self.degraded is None:
-            _log.warning("%s: %s", self._namespace, told)
+            _log.warning("%s: %s", namespace, told)
         self.degraded = told
 
 

@@ -187,6 +187,7 @@ _COUNTED_CHARS = 20_000  # rules that are longer are counted once, not with ever
 
 @dataclass(frozen=True)
 class Request:
+    namespace: str
     messages: Sequence[Message]
     session: str
     budget: int
@@ -196,13 +197,10 @@ class Request:
 
 
 class Assembler:
-    """Assembles contexts for one memory. Safe to share between threads."""
+    """Assembles contexts for all memories of an engine. Safe to share between threads."""
 
-    def __init__(
-        self, store: Store, namespace: str, embedder: Embedder | None, cache: BlockCache, settings: Settings
-    ) -> None:
+    def __init__(self, store: Store, embedder: Embedder | None, cache: BlockCache, settings: Settings) -> None:
         self._store = store
-        self._namespace = namespace
         self._embedder = embedder
         self._cache = cache
         self._settings = settings
@@ -231,12 +229,14 @@ class Assembler:
         except InputError:  # a rule file that is not there: the operator must hear of it
             raise
         except HoldfastError as error:
-            return self._untouched(request, str(error), started)
+            return self.untouched(request, str(error), started)
         except Exception as error:  # a bug of ours must not take the host's reply
-            _log.exception("%s: assembling the context failed", self._namespace)
-            return self._untouched(request, f"{type(error).__name__}: {error}", started)
+            _log.exception("%s: assembling the context failed", request.namespace)
+            return self.untouched(request, f"{type(error).__name__}: {error}", started)
 
-    def _untouched(self, request: Request, why: str, started: float) -> Context:
+    def untouched(self, request: Request, why: str, started: float | None = None) -> Context:
+        """Return the messages as they were, with the reason."""
+        started = time.perf_counter() if started is None else started
         reason = f"nothing was added: {why}"
         receipt = ContextReceipt(
             "context", reason, ms=_ms_since(started), degraded=reason, budget=request.budget, counter=self._counter.name
@@ -248,24 +248,24 @@ class Assembler:
     def _assemble(self, request: Request, conversation: Conversation, started: float) -> Context:
         steps = _Steps(started)
         nodes = self._rules.read(request.rules) if request.rules else Nodes()
-        frame = self._frame(request.session)
+        frame = self._frame(request.namespace, request.session)
         pieces = Pieces(frame, self._counter)
         ruled = self._ruled.of(frame, nodes, pieces)
         steps.add("rules", len(ruled.hard) + len(ruled.soft), "hard and soft nodes of the rule files")
         query = conversation.query(self._settings.context.query_terms, self._settings.recall.question_chars)
         hurried = self._hurried()
         with ExitStack() as views:
-            view = views.enter_context(self._store.snapshot(self._namespace))
+            view = views.enter_context(self._store.snapshot(request.namespace))
             tiers = {Tier.SOFT: ruled.soft, Tier.TAIL: tail(view, request.session, conversation, self._settings)}
             steps.add("recent", len(tiers[Tier.TAIL]))
             near = near_guidance(
-                view, self._namespace, query, hurried, self._cache, self._settings, self._settings.context.guidance
+                view, request.namespace, query, hurried, self._cache, self._settings, self._settings.context.guidance
             )
             tiers[Tier.ELEVATED] = elevated(near, view, conversation, self._embedder, self._settings)
             steps.add("guidance", len(near))
             turns: dict[str, Turn] = {}
             hits = self._search(query, request, view, views, hurried, turns)
-        own = {turn.id: turn for turn in turns.values() if turn.namespace == self._namespace}
+        own = {turn.id: turn for turn in turns.values() if turn.namespace == request.namespace}
         tiers[Tier.RECALLED] = recalled(hits, own, conversation)
         steps.add("recalled", len(hits), hits.receipt.reason)
         words = frozenset(query_terms(query, self._settings.recall.question_terms))
@@ -295,10 +295,10 @@ class Assembler:
         messages = conversation.with_frame(text) if text else list(request.messages)
         return Context(messages, text, tokens, receipt)
 
-    def _frame(self, session: str) -> Frame:
+    def _frame(self, namespace: str, session: str) -> Frame:
         if self._secret is None:
             self._secret = self._store.secret()
-        return Frame.of(self._secret, session, self._namespace)
+        return Frame.of(self._secret, session, namespace)
 
     def _hurried(self) -> Hurried | None:
         if self._embedder is None:
@@ -314,8 +314,8 @@ class Assembler:
         embedder: Embedder | None,
         turns: dict[str, Turn],
     ) -> Hits:
-        named = [(self._namespace, view)]
-        if self._namespace != GLOBAL:
+        named = [(request.namespace, view)]
+        if request.namespace != GLOBAL:
             named.append((GLOBAL, views.enter_context(self._store.snapshot(GLOBAL))))
         most = min(max(request.budget // _TOKENS_A_CANDIDATE, _FEWEST), self._settings.context.candidates)
         return search(named, Query(query, limit=most), embedder, self._cache, self._settings, request.now, turns)

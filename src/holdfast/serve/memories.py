@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import os
 import threading
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 
 from holdfast.errors import Closed, InputError, NamespaceRequired, Refused
 from holdfast.memory import Memory
-from holdfast.models.breaker import open_embedder
 from holdfast.models.embedder import Embedder
 from holdfast.search.search import GLOBAL
 from holdfast.serve.errors import discreet, discreet_errors
@@ -20,12 +17,6 @@ from holdfast.store.open import default_location
 
 _ANOTHER_WORD = "namespace"
 """What callers say who know our verbs better than the seed's."""
-
-
-@dataclass
-class _Held:
-    memory: Memory
-    users: int = 0
 
 
 class Memories:
@@ -50,16 +41,16 @@ class Memories:
         self._location = default_location() if location is None else os.fspath(location)
         self.places = _places(self._location, self.settings)
         """Where things lie; who reaches one memory alone is not told."""
-        given = self.settings.embedder.profile if embedder is None else embedder
-        self._opened = open_embedder(given, self.settings.embedder.timeout_s) if isinstance(given, str) else None
-        self._embedder = self._opened if self._opened is not None else given
-        self._held: OrderedDict[str, _Held] = OrderedDict()
-        self._gate = threading.Lock()
-        self._closed = False
         if bound and self.namespace is None:
             raise NamespaceRequired("a server that is bound to one memory needs its name: give --namespace NAME")
+        self._embedder = embedder
+        self._gate = threading.Lock()
+        self._opened: Memory | None = None
+        self._closed = False
+        self._used: dict[str, None] = {}
         if self.namespace is not None:  # a store that cannot be opened should be heard of at the start
-            self._take(self.namespace).users -= 1
+            self._root()
+            self._used[self.namespace] = None
 
     @contextmanager
     def lend(self, namespace: str | None = None, *, reads: bool = False, confined: bool = False) -> Iterator[Memory]:
@@ -67,12 +58,10 @@ class Memories:
         told no more of the machine than that (serve/errors.py).
         """
         with discreet_errors(self.places) if confined or self.bound else nullcontext():
-            held = self._take(self._resolved(namespace, reads))
-            try:
-                yield held.memory
-            finally:
-                with self._gate:
-                    held.users -= 1
+            name = self._resolved(namespace, reads)
+            with self._root().of(name) as memory:
+                self._used[name] = None
+                yield memory
 
     def check_owner(self, what: str, params: Mapping[str, object], owner: str | None = None) -> None:
         """A call of the seed's says whose memory it means with `userId` or by its collection (`owner`). Fields that
@@ -92,18 +81,25 @@ class Memories:
         return discreet(text, (*self.places, *further)) if self.bound else text
 
     def opened(self) -> list[str]:
-        """The namespaces that are open now."""
-        with self._gate:
-            return list(self._held)
+        """Return the namespaces that were used since the start."""
+        return list(self._used)
 
     def close(self) -> None:
-        """Close every memory; what was acknowledged is on disk already."""
+        """Close the store; what was acknowledged is on disk already."""
         with self._gate:
-            held, self._held, self._closed = list(self._held.values()), OrderedDict(), True
-        for one in held:
-            one.memory.close()
-        if self._opened is not None:
-            self._opened.close()
+            self._closed = True
+            if self._opened is not None:
+                self._opened.close()
+
+    def _root(self) -> Memory:
+        """Return the memory that keeps the store open."""
+        with self._gate:
+            if self._closed:
+                raise Closed("the server is stopping")
+            if self._opened is None:
+                name = self.namespace or GLOBAL
+                self._opened = Memory(self._location, name, embedder=self._embedder, settings=self.settings)
+            return self._opened
 
     def _resolved(self, namespace: str | None, reads: bool) -> str:
         name = self.namespace if namespace is None else namespace
@@ -112,25 +108,6 @@ class Memories:
         if self.bound and name != self.namespace and not (name == GLOBAL and reads):
             raise Refused(f"this connection is bound to the memory of {self.namespace!r} and reaches no other")
         return name
-
-    def _take(self, name: str) -> _Held:
-        with self._gate:
-            if self._closed:
-                raise Closed("the server is stopping")
-            held = self._held.get(name)
-            if held is None:
-                self._make_room()
-                memory = Memory(self._location, name, embedder=self._embedder, settings=self.settings)
-                held = self._held[name] = _Held(memory)
-            self._held.move_to_end(name)
-            held.users += 1
-            return held
-
-    def _make_room(self) -> None:
-        """Close those that were not used for longest; one in use is never closed, so there may be more for a while."""
-        idle = [name for name, held in self._held.items() if not held.users]
-        for name in idle[: max(len(self._held) + 1 - self.settings.serve.namespaces, 0)]:
-            self._held.pop(name).memory.close()
 
 
 def _places(location: str, settings: Settings) -> tuple[str, ...]:

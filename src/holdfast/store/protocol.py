@@ -219,6 +219,10 @@ class Store(Protocol):
     @property
     def schema(self) -> int: ...
 
+    def is_in_place(self) -> bool:
+        """Whether the location still leads to what is open: a file may have been moved away and made anew."""
+        ...
+
     def namespaces(self) -> list[str]:
         """Every namespace that has a name, in the order of their names; erased ones have none."""
         ...

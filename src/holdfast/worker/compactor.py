@@ -1,8 +1,8 @@
-"""Compaction by itself: a conversation that has grown past its budget is compacted, off everybody's path.
+"""Automatic compaction: a session that has outgrown its token budget is compacted in the background.
 
-It is told of every session that grew. A thread of its own looks whether it is time, so that neither ingest nor the
-views wait for a summary or for the model that may write one. Nothing is kept of what it was told: what a crash forgets,
-the session's next turn says again.
+Ingest reports every session that grew. One thread per engine looks whether it is time, so that neither ingest nor the
+views wait for a summary or for the model that may write one. Nothing is stored about sessions that wait: what a crash
+forgets, the session's next turn reports again.
 """
 
 from __future__ import annotations
@@ -11,11 +11,10 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from holdfast.errors import Closed, FlushTimeout
-from holdfast.worker.worker import Courtesy, Gathering
+from holdfast.worker.worker import BatchDelay, Courtesy
 
 if TYPE_CHECKING:
     from holdfast.compact.run import Compactor
@@ -26,100 +25,121 @@ _GATHER_MOST_S = 3.0  # … while they keep coming: little beside the minutes in
 _CLOSE_S = 0.5  # a summary in hand is not waited for longer than this: nothing of it is written yet
 
 
-class Compacting:
+class CompactionWorker:
+    """Compacts the sessions of all namespaces of an engine in one thread."""
+
     def __init__(
-        self, open_compactor: Callable[[], Compactor], namespace: str, automatic: bool, made: Callable[[], None]
+        self, open_compactor: Callable[[str], Compactor], automatic: bool, on_records: Callable[[str], None]
     ) -> None:
-        self._open = open_compactor  # its rooms take a while to load: only who compacts pays
-        self._namespace = namespace
+        self._open = open_compactor  # importing it takes a while: only a process that compacts pays
         self._automatic = automatic
-        self._made = made
-        """Called when there are new records to derive from."""
-        self.degraded: str | None = None
-        """Why the last attempt failed; None when it did not."""
+        self._on_records = on_records
+        """Called with the namespace when there are new records to derive from."""
+        self._compactors: dict[str, Compactor] = {}
+        self._troubles: dict[str, str | None] = {}
         self._changed = threading.Condition()
-        self._grown: set[str] = set()
-        self._at_work = False
-        self._gathering = Gathering(_GATHER_S, _GATHER_MOST_S)
+        self._grown: set[tuple[str, str]] = set()
+        self._at_work: set[str] = set()
+        """Namespaces whose sessions are being looked at."""
+        self._waiting = 0
+        """Flushes that wait for the work."""
+        self._delay = BatchDelay(_GATHER_S, _GATHER_MOST_S)
         self._courtesy = Courtesy()
-        self._stop = threading.Event()
+        self._stopping = False
         self._thread: threading.Thread | None = None
 
-    @cached_property
-    def compactor(self) -> Compactor:
-        return self._open()
+    def degraded(self, namespace: str) -> str | None:
+        """Return why the last attempt failed, or None."""
+        return self._troubles.get(namespace)
 
-    def grew(self, session: str) -> None:
-        """The session has new turns. Costs a set's entry."""
+    def of(self, namespace: str) -> Compactor:
+        """Return the compactor of a namespace."""
+        with self._changed:
+            if namespace not in self._compactors:
+                self._compactors[namespace] = self._open(namespace)
+            return self._compactors[namespace]
+
+    def grew(self, namespace: str, session: str) -> None:
+        """Note that a session has new turns; costs an entry of a set."""
         if not self._automatic:
             return
         with self._changed:
-            if self._stop.is_set():
+            if self._stopping:
                 return
-            self._grown.add(session)
+            self._grown.add((namespace, session))
             if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="holdfast-compacting", daemon=True)
+                self._thread = threading.Thread(target=self._run, name="holdfast-compactor", daemon=True)
                 self._thread.start()
             self._changed.notify_all()
 
-    def flush(self, deadline: float | None) -> None:
+    def flush(self, namespace: str, deadline: float | None) -> None:
         """Wait until every session that grew was looked at; `deadline` is a moment of time.monotonic()."""
-        with self._gathering.hurried(), self._changed:
-            while self._grown or self._at_work:
-                left = None if deadline is None else deadline - time.monotonic()
-                if left is not None and left <= 0:
-                    raise FlushTimeout("a session is still being compacted; nothing is lost, the work goes on")
-                self._changed.wait(left)
+        with self._changed:
+            self._waiting += 1
+            self._changed.notify_all()
+            try:
+                while namespace in self._at_work or any(name == namespace for name, _ in self._grown):
+                    left = None if deadline is None else deadline - time.monotonic()
+                    if left is not None and left <= 0:
+                        raise FlushTimeout("a session is still being compacted; nothing is lost, the work goes on")
+                    self._changed.wait(left)
+            finally:
+                self._waiting -= 1
 
     def close(self) -> None:
-        self._stop.set()
-        self._gathering.stop()
         with self._changed:
+            self._stopping = True
             self._changed.notify_all()
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(_CLOSE_S)
-        if "compactor" in self.__dict__:
-            self.compactor.close()
-
-    def _go_on(self, done: int, total: int) -> None:
-        """Between two clusters: whoever closes the memory need not wait for the rest, nor whoever asks it something."""
-        if self._stop.is_set():
-            raise Closed("this memory was closed")
-        if not self._gathering.is_hurried:
-            self._courtesy.step_aside()
+        for compactor in self._compactors.values():
+            compactor.close()
 
     def _run(self) -> None:
-        while True:
-            with self._changed:
-                while not self._grown and not self._stop.is_set():
-                    self._gathering.rest()
-                    self._changed.wait()
-            self._gathering.gather()
-            with self._changed:
-                if self._stop.is_set():
-                    self._grown.clear()
-                    self._changed.notify_all()
-                    return
-                sessions, self._grown, self._at_work = sorted(self._grown), set(), True
+        while (sessions := self._next()) is not None:
             try:
-                troubles = [trouble for session in sessions if (trouble := self._compact(session)) is not None]
-                self.degraded = troubles[0] if troubles else None
+                troubles: dict[str, str | None] = {}
+                for namespace, session in sessions:
+                    trouble = self._compact(namespace, session)
+                    troubles[namespace] = troubles.get(namespace) or trouble
+                self._troubles.update(troubles)
             except Closed:
-                continue  # to the way out above, which lets go whoever waits for what has grown meanwhile
+                continue  # to the way out in _next, which lets go of whoever waits
             finally:
                 with self._changed:
-                    self._at_work = False
+                    self._at_work = set()
                     self._changed.notify_all()
 
-    def _compact(self, session: str) -> str | None:
-        """Compact one session if it is time; what went wrong, if something did. The other sessions go on."""
+    def _next(self) -> list[tuple[str, str]] | None:
+        """Wait for sessions that grew and return them, after a while in which more may come; None when it stops."""
+        with self._changed:
+            while not self._grown and not self._stopping:
+                self._delay.reset()
+                self._changed.wait()
+            self._changed.wait_for(lambda: self._stopping or self._waiting > 0, self._delay.take())
+            sessions, self._grown = sorted(self._grown), set()
+            if self._stopping:
+                self._changed.notify_all()
+                return None
+            self._at_work = {namespace for namespace, _ in sessions}
+            return sessions
+
+    def _go_on(self, done: int, total: int) -> None:
+        """Between two clusters: closing need not wait for the rest, nor need a call that somebody waits for."""
+        if self._stopping:
+            raise Closed("this memory was closed")
+        if not self._waiting:
+            self._courtesy.step_aside()
+
+    def _compact(self, namespace: str, session: str) -> str | None:
+        """Compact one session if it is time and return what went wrong, if anything. The other sessions go on."""
         self._courtesy.begin()
         try:
-            if self.compactor.compact(session, cause="automatic", progress=self._go_on).did_compact:
-                self._made()
+            if self.of(namespace).compact(session, cause="automatic", progress=self._go_on).did_compact:
+                self._on_records(namespace)
         except Closed:
             raise
         except Exception as error:  # a full disk, or a bug of ours: it must show itself and not end the work
-            _log.exception("%s: compacting failed; every turn is kept, the next one tries again", self._namespace)
+            _log.exception("%s: compacting failed; every turn is kept, the next one tries again", namespace)
             return f"compacting waits for the next turn after {type(error).__name__}: {error}"
         return None

@@ -1,8 +1,8 @@
-"""The worker that follows the log: it keeps the views of one namespace up to date, off the caller's path.
+"""The background worker: one thread per engine keeps the views of every open namespace up to date with the log.
 
-Any number of processes may run one. A claim keeps them from doing the same work at once, and a cursor that moves only
-from where it was found keeps work from counting twice, even if the claim should fail. Progress is durable: after a
-crash the next worker goes on where the cursor stands.
+Any number of processes may run one. A claim keeps two workers from deriving the same namespace at once, and a cursor
+only moves from where it was read, so work never counts twice even if a claim fails. Progress is durable: after a crash
+the next worker continues from the cursor.
 """
 
 from __future__ import annotations
@@ -10,8 +10,10 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from holdfast.errors import Closed, FlushTimeout, HoldfastError, ModelError, ModelUnavailable
@@ -25,56 +27,28 @@ from holdfast.store.types import ADMIT_STAGE, PASSAGES_STAGE, Space
 if TYPE_CHECKING:
     from holdfast.admit.pipeline import Admission
 
-# --- How long work in the background waits for more of it, so that what follows at once shares a batch.
-#
-# A batch has a price of its own, whatever is in it: a commit that the next ingest waits for, and a look at every view.
-# So the first turn after a pause is worked on soon; while turns keep coming, each batch waits twice as long as the one
-# before, up to a bound, and nobody waits while somebody waits for the work.
 
+class BatchDelay:
+    """How long to wait for more turns before a batch starts, so that turns in quick succession share one.
 
-class Gathering:
+    Every batch has a fixed price: a commit that the next ingest waits for, and a look at every view. The first turn
+    after a pause is processed soon; while turns keep coming each batch waits twice as long as the one before, up to a
+    limit, and nothing waits while a flush is waiting.
+    """
+
     def __init__(self, first_s: float, most_s: float) -> None:
         self._first_s = first_s
         self._most_s = max(first_s, most_s)
         self.next_s = first_s
-        """How long the next batch waits."""
-        self._hurry = threading.Event()
-        self._gate = threading.Lock()
-        self._waiting = 0
 
-    @property
-    def is_hurried(self) -> bool:
-        """Somebody waits for the work."""
-        return self._hurry.is_set()
+    def take(self) -> float:
+        """Return the delay of the next batch; the one after it waits longer."""
+        delay, self.next_s = self.next_s, min(2 * self.next_s, self._most_s)
+        return delay
 
-    def gather(self) -> None:
-        """Let more come, unless somebody waits; the next time a little longer."""
-        self._hurry.wait(self.next_s)
-        self.next_s = min(2 * self.next_s, self._most_s)
-
-    def rest(self) -> None:
-        """There is no more to do: what comes next is the first after a pause."""
+    def reset(self) -> None:
+        """Start over: there is no work left, so the next turn is the first after a pause."""
         self.next_s = self._first_s
-
-    @contextmanager
-    def hurried(self) -> Iterator[None]:
-        """Somebody waits for the work meanwhile, perhaps not alone."""
-        with self._gate:
-            self._waiting += 1
-            self._hurry.set()
-        try:
-            yield
-        finally:
-            with self._gate:
-                self._waiting -= 1
-                if not self._waiting:
-                    self._hurry.clear()
-
-    def stop(self) -> None:
-        """Nobody gathers any more."""
-        with self._gate:
-            self._waiting += 1
-            self._hurry.set()
 
 
 # --- Work in the background stands aside while somebody waits for an answer.
@@ -140,147 +114,199 @@ Progress = Callable[[int, int], None]
 """Called with (done, total)."""
 
 _log = logging.getLogger("holdfast.worker")
-_WAIT_FOR_OTHERS_S = 0.01
-_LOOK_S = 0.05  # how often a flush looks again when nobody tells it of progress (another process may be at work)
+_RETRY_CLAIM_S = 0.01  # another process derives this namespace: look again soon
+_LOOK_S = 0.05  # how often a flush looks again when nobody reports progress (another process may be at work)
+_RETRY_S = 1.0  # after a failing model; its circuit breaker decides whether it is asked at all
+_MOST_ADMISSIONS = 32  # namespaces whose records are kept in memory between batches
 _WORDED = (Space.TURN, Space.RECORD, Space.PASSAGE)
 _EMBEDDED = (Space.TURN, Space.RECORD)  # then turns are read further (index/vectors.py)
-_RETRY_S = 1.0  # after a failing model; its breaker decides whether it is asked at all
+
+
+@dataclass
+class _Job:
+    """The derived work of one namespace."""
+
+    namespace: str
+    delay: BatchDelay
+    due: float | None = None
+    """When its next batch starts, in seconds of time.monotonic(); None while there is nothing to do."""
+    waiting: int = 0
+    """Flushes that wait for it."""
+    failures: int = 0
+    trouble: str | None = None
 
 
 class Worker:
+    """Derives the views of all namespaces of an engine in one thread."""
+
     def __init__(
         self,
         store: Store,
-        namespace: str,
         embedder: Embedder | None,
         settings: IndexSettings,
-        admission: Admission | LaterAdmission | None = None,
+        open_admission: Callable[[str], Admission] | None = None,
     ) -> None:
         self._store = store
-        self._namespace = namespace
         self._embedder = embedder
         self._settings = settings
-        self._admission = admission
-        self._wake = threading.Event()
-        self._stop = threading.Event()
-        self._gathering = Gathering(settings.gather_s, settings.gather_most_s)
-        self._courtesy = Courtesy()
-        self._moved = threading.Condition()
+        self._open_admission = open_admission
+        self._admissions: OrderedDict[str, Admission] = OrderedDict()
+        self._jobs: dict[str, _Job] = {}
+        self._changed = threading.Condition()
+        """Guards the jobs; notified when one is due and when a batch is done."""
+        self._stopping = False
         self._thread: threading.Thread | None = None
-        self._gate = threading.Lock()
-        self._failures = 0
-        self._trouble: str | None = None
-        if admission is not None:
-            admission.on_answer(self.wake)
+        self._courtesy = Courtesy()
+        self._current: _Job | None = None
 
-    @property
-    def degraded(self) -> str | None:
-        """What keeps the work from going on, or makes it worse than it could be; None when nothing does."""
-        return self._trouble or (None if self._admission is None else self._admission.degraded)
+    def degraded(self, namespace: str) -> str | None:
+        """Return what holds up or weakens the derived work of a namespace, or None."""
+        job = self._jobs.get(namespace)
+        admission = self._admissions.get(namespace)
+        return (job and job.trouble) or (None if admission is None else admission.degraded)
 
     # --- in the background
 
-    def wake(self) -> None:
-        """There may be work. Starts the thread at the first call."""
-        self._wake.set()
-        if self._thread is None:
-            with self._gate:
-                if self._thread is None and not self._stop.is_set():
-                    thread = threading.Thread(target=self._run, name="holdfast-worker", daemon=True)
-                    thread.start()  # before it is kept: an interrupt here must not leave a thread that cannot be joined
-                    self._thread = thread
+    def wake(self, namespace: str) -> None:
+        """Schedule a batch for a namespace. The first call starts the thread."""
+        with self._changed:
+            if self._stopping:
+                return
+            job = self._job(namespace)
+            if job.due is None:
+                job.due = time.monotonic() + (0.0 if job.waiting else job.delay.take())
+                self._changed.notify_all()
+            if self._thread is None:
+                thread = threading.Thread(target=self._run, name="holdfast-worker", daemon=True)
+                thread.start()  # before it is kept: an interrupt here must not leave a thread that cannot be joined
+                self._thread = thread
+
+    def catch_up(self, namespace: str) -> None:
+        """Continue what a crash left undone, when a namespace is opened for the first time."""
+        if namespace not in self._jobs and self.behind(namespace):
+            self.wake(namespace)
+        with self._changed:
+            self._job(namespace)
 
     def close(self) -> None:
-        """Finish the batch in hand and stop. What is left is done by whoever opens the store next."""
-        self._stop.set()
-        if self._admission is not None:
-            self._admission.close()
-        self._gathering.stop()
-        self._wake.set()
+        """Finish the batch in hand and stop. Whoever opens the store next does what is left."""
+        with self._changed:
+            self._stopping = True
+            self._changed.notify_all()
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join()
+        self._admissions.clear()
+
+    def _job(self, namespace: str) -> _Job:
+        if namespace not in self._jobs:
+            self._jobs[namespace] = _Job(namespace, BatchDelay(self._settings.gather_s, self._settings.gather_most_s))
+        return self._jobs[namespace]
 
     def _run(self) -> None:
-        pause: float | None = None
-        while True:
-            self._wake.wait(pause)
-            self._wake.clear()
-            if self._stop.is_set():
-                return
-            try:
-                self._gathering.gather()
-                while not self._stop.is_set() and (done := self._step()):
-                    if done < self._settings.batch:
-                        self._gathering.gather()
-                self._gathering.rest()
-                self._trouble, pause = None, None
-            except Closed:
-                return
-            except ModelError as error:
-                pause = self._failed(f"turns are kept and found by words, not yet by meaning: {error}")
-            except HoldfastError as error:
-                pause = self._failed(f"derived work waits: {error}")
-            except Exception as error:  # a bug of ours must show itself and not end the work for good
-                _log.exception("%s: derived work failed", self._namespace)
-                pause = self._failed(f"derived work waits after {type(error).__name__}: {error}")
-            with self._moved:
-                self._moved.notify_all()
+        while (job := self._next()) is not None:
+            self._current = job
+            pause = self._batch(job)
+            with self._changed:
+                self._current = None
+                if pause is not None:
+                    due = time.monotonic() + pause
+                    job.due = due if job.due is None else min(job.due, due)
+                self._changed.notify_all()
 
-    def _failed(self, why: str) -> float:
-        """Note what keeps the work from going on; how long to wait before it is tried again."""
-        if why != self._trouble:
-            _log.warning("%s: %s", self._namespace, why)
-        self._trouble = why
-        self._failures += 1
+    def _next(self) -> _Job | None:
+        """Wait for the next batch that is due; None when the worker stops. Namespaces that are waited for come first."""
+        with self._changed:
+            while not self._stopping:
+                now = time.monotonic()
+                jobs = [job for job in self._jobs.values() if job.due is not None]
+                if jobs:
+                    first = min(jobs, key=lambda job: (not job.waiting, job.due))
+                    assert first.due is not None
+                    if first.due <= now:
+                        first.due = None
+                        return first
+                    self._changed.wait(min(job.due for job in jobs if job.due is not None) - now)
+                else:
+                    self._changed.wait()
+        return None
+
+    def _batch(self, job: _Job) -> float | None:
+        """Derive one batch of a namespace; return how long to wait before its next one, or None if none is left."""
+        try:
+            done = self.derive(job.namespace)
+        except Closed:
+            return None
+        except ModelError as error:
+            return self._failed(job, f"turns are kept and found by words, not yet by meaning: {error}")
+        except HoldfastError as error:
+            return self._failed(job, f"derived work waits: {error}")
+        except Exception as error:  # a bug of ours must show itself and not end the work for good
+            _log.exception("%s: derived work failed", job.namespace)
+            return self._failed(job, f"derived work waits after {type(error).__name__}: {error}")
+        if done is None:  # another process is at it
+            return _RETRY_CLAIM_S
+        if done:
+            return 0.0 if done >= self._settings.batch or job.waiting else job.delay.take()
+        job.delay.reset()
+        job.trouble = None
+        return None
+
+    def _failed(self, job: _Job, why: str) -> float:
+        """Note what holds up the work; return how long to wait before it is tried again."""
+        if why != job.trouble:
+            _log.warning("%s: %s", job.namespace, why)
+        job.trouble = why
+        job.failures += 1
         return _RETRY_S
 
     # --- the work itself
 
-    def _step(self) -> int:
-        """One batch of each view; how much was done."""
-        # The rooms that read turns take a while to load: who only asks does not wait for them.
+    def derive(self, namespace: str) -> int | None:
+        """Derive one batch of each view and return how much was done; None if another process holds the claim."""
+        # Importing these takes a while: a process that only searches does not wait for them.
         from holdfast.index.vectors import embed_documents, read_turns
         from holdfast.index.words import cut_turns, index_words
 
-        with self._store.claim(self._namespace) as mine:
-            if not mine:
-                return self._wait_for_other()
-            if not self.behind():
+        with self._store.claim(namespace) as mine:
+            if not self.behind(namespace):
                 return 0  # one look is quicker than that of each stage
+            if not mine:
+                return None
             self._courtesy.begin()
-            done = cut_turns(self._store, self._namespace, self._settings)
+            done = cut_turns(self._store, namespace, self._settings)
             for space in _WORDED:
                 self._step_aside()
-                done += index_words(self._store, self._namespace, space, self._settings)
+                done += index_words(self._store, namespace, space, self._settings)
             if self._embedder is not None:
                 for space in _EMBEDDED:
                     self._step_aside()
-                    done += embed_documents(self._store, self._namespace, space, self._embedder, self._settings)
+                    done += embed_documents(self._store, namespace, space, self._embedder, self._settings)
                 self._step_aside()
-                done += read_turns(self._store, self._namespace, self._embedder, self._settings)
-            if self._admission is not None:
+                done += read_turns(self._store, namespace, self._embedder, self._settings)
+            if self._open_admission is not None:
                 self._step_aside()
-                done += self._admission.admit_batch(self._step_aside)
-        with self._moved:
-            self._moved.notify_all()
+                done += self.admission(namespace).admit_batch(self._step_aside)
         return done
 
+    def admission(self, namespace: str) -> Admission:
+        """Return the admission of a namespace; a few are kept between batches."""
+        assert self._open_admission is not None
+        if namespace not in self._admissions:
+            self._admissions[namespace] = self._open_admission(namespace)
+            while len(self._admissions) > _MOST_ADMISSIONS:
+                self._admissions.popitem(last=False)
+        self._admissions.move_to_end(namespace)
+        return self._admissions[namespace]
+
     def _step_aside(self) -> None:
-        """Between two pieces of work: who waits for an answer comes first, unless somebody waits for the work."""
-        if not self._gathering.is_hurried:
+        """Between two pieces of work: let calls that somebody waits for go first, unless a flush waits for the work."""
+        if self._current is None or not self._current.waiting:
             self._courtesy.step_aside()
 
-    def _wait_for_other(self) -> int:
-        """Another worker is at it: look again soon, while there is anything left to do."""
-        left = self.behind()
-        if left:
-            self._stop.wait(_WAIT_FOR_OTHERS_S)
-        return left
-
-    def behind(self) -> int:
-        """How many lines of the log the views have yet to read; a tail that may wait outside the word index is none."""
+    def behind(self, namespace: str) -> int:
+        """Count the lines of the log that the views have yet to read, without a tail the word index may leave out."""
         left = 0
-        with self._store.snapshot(self._namespace) as view:
+        with self._store.snapshot(namespace) as view:
             done = view.cursor(PASSAGES_STAGE)
             if view.documents(Space.TURN, done, 1):  # the log may end in acts, which have nothing to derive from
                 left = view.end() - done
@@ -294,75 +320,58 @@ class Worker:
                     done = view.cursor(vectors_stage(space, self._embedder.profile.fingerprint))
                     if view.documents(space, done, 1):
                         left = max(left, view.end(space) - done)
-            if self._admission is not None:
-                left = max(left, self._admission.behind(view))
+            if self._open_admission is not None:
+                left = max(left, _unadmitted(view))
         return left
 
-    def flush(self, timeout: float | None, progress: Progress | None = None) -> None:
-        """Wait until the views have caught up with the log.
+    def flush(self, namespace: str, timeout: float | None, progress: Progress | None = None) -> None:
+        """Wait until the views of a namespace have caught up with the log.
 
         Without a time-out it waits as long as work goes on, and raises the model's error when the model fails.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
-        failures = self._failures
-        total = left = self.behind()
-        with self._gathering.hurried():
+        with self._changed:
+            job = self._job(namespace)
+            job.waiting += 1
+            failures = job.failures
+        try:
+            total = left = self.behind(namespace)
             while left:
                 if progress is not None:
                     progress(total - left, total)
-                if deadline is None and self._trouble and self._failures > failures:
-                    raise ModelUnavailable(self._trouble)
+                if deadline is None and job.trouble and job.failures > failures:
+                    raise ModelUnavailable(job.trouble)
                 if deadline is not None and time.monotonic() >= deadline:
+                    trouble = self.degraded(namespace)
                     raise FlushTimeout(
                         f"{left} lines of the log are not derived yet after {timeout} s"
-                        + (f" ({self.degraded})" if self.degraded else "")
+                        + (f" ({trouble})" if trouble else "")
                         + "; nothing is lost, the work goes on"
                     )
-                self.wake()
-                with self._moved:
-                    self._moved.wait(
+                self._hurry(job)
+                with self._changed:
+                    self._changed.wait(
                         _LOOK_S if deadline is None else max(0.0, min(_LOOK_S, deadline - time.monotonic()))
                     )
-                left = self.behind()
+                left = self.behind(namespace)
                 total = max(total, left)
-        self._trouble = None  # nothing is left to do, so nothing keeps it from being done
+        finally:
+            with self._changed:
+                job.waiting -= 1
+        job.trouble = None  # nothing is left to do, so nothing keeps it from being done
         if progress is not None and total:
             progress(total, total)
 
+    def _hurry(self, job: _Job) -> None:
+        """Start the next batch at once."""
+        self.wake(job.namespace)
+        with self._changed:
+            if job.due is not None:
+                job.due = min(job.due, time.monotonic())
+                self._changed.notify_all()
 
-# --- Admission that is loaded when there is a turn to judge: who only asks does not wait for its rooms (150 ms).
 
-
-class LaterAdmission:
-    """Stands where an Admission stands, and opens it at the first batch."""
-
-    def __init__(self, open_admission: Callable[[], Admission]) -> None:
-        self._open = open_admission
-        self._gate = threading.Lock()
-        self._opened: Admission | None = None
-        self._wake: Callable[[], None] | None = None
-
-    @property
-    def degraded(self) -> str | None:
-        return None if self._opened is None else self._opened.degraded
-
-    def on_answer(self, wake: Callable[[], None]) -> None:
-        self._wake = wake
-
-    def close(self) -> None:
-        if self._opened is not None:
-            self._opened.close()
-
-    def behind(self, view: Snapshot) -> int:
-        """How many lines of the log it has yet to read."""
-        done = view.cursor(ADMIT_STAGE)
-        return view.end() - done if view.documents(Space.TURN, done, 1) else 0
-
-    def admit_batch(self, step_aside: Callable[[], None]) -> int:
-        with self._gate:
-            if self._opened is None:
-                opened = self._open()
-                if self._wake is not None:
-                    opened.on_answer(self._wake)
-                self._opened = opened
-        return self._opened.admit_batch(step_aside)
+def _unadmitted(view: Snapshot) -> int:
+    """Count the lines of the log that admission has yet to read."""
+    done = view.cursor(ADMIT_STAGE)
+    return view.end() - done if view.documents(Space.TURN, done, 1) else 0

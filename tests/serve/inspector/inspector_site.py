@@ -89,8 +89,7 @@ class Site:
 
     @property
     def memory(self) -> Memory:
-        with self.memories.lend() as memory:
-            return memory
+        return self.memories._root()
 
     def get(self, address: str, headers: Mapping[str, str] | None = None) -> Page:
         return read(self.client.get(address, headers=dict(headers or {})))

@@ -208,9 +208,13 @@ class Connections:
                         writer.execute("ROLLBACK")
                     raise
 
+    def is_in_place(self) -> bool:
+        """Whether the path still leads to the file that is open."""
+        return _identity(self.path) == self._file
+
     def _check_file(self) -> None:
         """SQLite goes on writing into a file that has no name any more: what it acknowledged would be lost."""
-        if self._file is not None and _identity(self.path) != self._file:
+        if self._file is not None and not self.is_in_place():
             raise StoreError(
                 f"{self.path} was moved or deleted while it was open; nothing of this write was kept. "
                 "Put the file back if you can, and start again"

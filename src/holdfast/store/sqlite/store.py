@@ -68,6 +68,9 @@ class SqliteStore:
     def location(self) -> str:
         return str(self._path)
 
+    def is_in_place(self) -> bool:
+        return self._connections.is_in_place()
+
     def namespaces(self) -> list[str]:
         with self._connections.reading() as connection:
             rows = connection.execute("SELECT name FROM namespaces").fetchall()
