@@ -496,7 +496,7 @@ class Memory:
         if key is not None:
             said["key"] = check_name("key", key, self._settings.log)
         record_id = new_id("r", now) if key is None else keyed_id("r", key)
-        self._store.act_once(self.namespace, Action(Entry.REMEMBER, record_id, now, said))
+        self._store.act(self.namespace, Action(Entry.REMEMBER, record_id, now, said), once=True)
         self._engine.worker.wake(self.namespace)
         with self._store.snapshot(self.namespace) as view:
             record = view.record(record_id)

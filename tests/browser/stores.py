@@ -10,7 +10,7 @@ from holdfast.log.messages import read_turn
 from holdfast.memory import Memory
 from holdfast.model import Decision, Kind, Provenance, Record
 from holdfast.settings import LogSettings, StoreSettings
-from holdfast.store.sqlite.store import SqliteStore
+from holdfast.store.open import open_store
 from holdfast.store.types import ADMIT_STAGE, Changes, Move, NewRecord
 from tests.support.memories import QUICK, assistant, ingest_month, user
 
@@ -22,7 +22,7 @@ _BATCH = 5000
 
 def fill_large(path: Path, count: int) -> None:
     """So many turns with a record each, as admission writes them, without waiting an hour for admission."""
-    store = SqliteStore(path, StoreSettings(durable=False))
+    store = open_store(path, StoreSettings(durable=False))
     for start in range(0, count, _SESSION):
         said = [
             read_turn(f"On day {n // 90} boat {n} took {n % 37} crates of mackerel to pier {n % 11}", role="user",

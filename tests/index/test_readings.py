@@ -11,13 +11,13 @@ import pytest
 from holdfast.gate.durability import weigh, weigh_apart
 from holdfast.models.static import StaticEmbedder
 from holdfast.settings import IndexSettings
-from holdfast.store.sqlite.store import SqliteStore
+from holdfast.store.open import open_store
 from holdfast.store.types import Space
 from tests.support.memories import QUICK, OpenMemory, ingest_month, month
 
 
 def _vectors(path: Path, space: Space, fingerprint: str) -> dict[int, bytes]:
-    store = SqliteStore(path, QUICK.store)
+    store = open_store(path, QUICK.store)
     with store.snapshot("ana") as view:
         found = dict(view.vectors_between(space, fingerprint, 0, view.end()))
     store.close()

@@ -87,10 +87,10 @@ def look(memory: Memory, word: str) -> None:
     with memory.view as view:
         spans = view.sessions(2)
         view.sessions(2, spans[-1].name if spans else None)
-        page = view.turns_page(3)
-        view.turns_page(3, page[-1].id if page else None, NOW)
-        told = view.records_page(3, live=True)
-        view.records_page(3, told[-1].id if told else None, live=False)
+        page = list(view.recent_turns(3))
+        list(view.recent_turns(3, until=NOW, before=page[-1].id if page else None))
+        told = view.recent_records(3)
+        view.recent_records(3, before=told[-1].id if told else None, live=False)
     memory.flush()
 
 

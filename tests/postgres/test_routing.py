@@ -13,10 +13,8 @@ from psycopg import sql
 
 from holdfast.memory import Memory
 from holdfast.settings import StoreSettings
-from holdfast.store.postgres.address import read_address
-from holdfast.store.postgres.connection import Connections
+from holdfast.store.postgres.database import PostgresDatabase, distribution
 from holdfast.store.postgres.schema import TABLES
-from holdfast.store.postgres.store import distribution
 from holdfast.testing import HashEmbedder
 from tests.postgres.life import FULL, live, tell
 from tests.support.postgres_statements import Statements, administrator, crossing, forgetful
@@ -74,11 +72,11 @@ def test_a_statement_that_forgets_the_namespace_sees_nothing_of_others(lived: Li
 
 def answers_without_predicate(url: str, forgotten: list[Any]) -> list[object]:
     """Rows that each gives, or how many it would change; nothing is kept."""
-    connections = Connections(read_address(url), StoreSettings())
+    database = PostgresDatabase(url, StoreSettings())
     found: list[object] = []
     try:
-        with connections.session() as connection:
-            ns = connections.ns_of("ana")
+        with database.session() as connection:
+            ns = database.ns_of("ana")
             for statement, forgetting in forgotten:
                 connection.execute("BEGIN")
                 connection.execute(f"SET LOCAL holdfast.ns = '{ns}'".encode())
@@ -89,23 +87,23 @@ def answers_without_predicate(url: str, forgotten: list[Any]) -> list[object]:
                     found.append(str(error))
                 connection.execute("ROLLBACK")
     finally:
-        connections.close()
+        database.close()
     return found
 
 
 def test_without_a_namespace_there_are_no_rows_at_all(lived: Lived) -> None:
-    connections = Connections(read_address(lived.url), StoreSettings())
-    with connections.session() as connection:
+    database = PostgresDatabase(lived.url, StoreSettings())
+    with database.session() as connection:
         for table in TABLES:
             rows = connection.execute(sql.SQL("SELECT * FROM {}").format(sql.Identifier(table))).fetchall()
             assert rows == [], table
-    connections.close()
+    database.close()
 
 
 def test_nothing_can_be_written_into_another_namespace(url: str) -> None:
-    connections = Connections(read_address(url), StoreSettings())
-    ana, ben = connections.ns_of("ana"), connections.ns_of("ben")
-    with connections.session() as connection:
+    database = PostgresDatabase(url, StoreSettings())
+    ana, ben = database.ns_of("ana"), database.ns_of("ben")
+    with database.session() as connection:
         for table in TABLES:
             columns = connection.execute(_REQUIRED, (table,)).fetchall()
             names = sql.SQL(", ").join(sql.Identifier(str(name)) for name, _ in columns)
@@ -120,7 +118,7 @@ def test_nothing_can_be_written_into_another_namespace(url: str) -> None:
                     sql.SQL("INSERT INTO {} ({}) VALUES ({})").format(sql.Identifier(table), names, values)
                 )
             connection.execute("ROLLBACK")
-    connections.close()
+    database.close()
 
 
 _REQUIRED = """SELECT column_name, column_default IS NOT NULL FROM information_schema.columns

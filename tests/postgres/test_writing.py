@@ -80,7 +80,7 @@ def test_a_turn_does_not_wait_for_derived_work(url: str) -> None:
         memory.ingest("first", session="s")
         memory.flush()
         with psycopg.connect(url) as other:  # as a long batch of derived work does
-            ns = memory._store._connections.ns_of("ana")  # type: ignore[attr-defined]
+            ns = memory._store.database.ns_of("ana")  # type: ignore[attr-defined]
             other.execute("SELECT set_config('holdfast.ns', %s, true)", (str(ns),))
             assert other.execute("SELECT 1 FROM holdfast.views FOR UPDATE").fetchone()
             assert memory.ingest("second", session="s").index == 1

@@ -13,7 +13,7 @@ from holdfast.index.words import index_words
 from holdfast.memory import Memory
 from holdfast.models.static import StaticEmbedder
 from holdfast.settings import AdmitSettings, IndexSettings, RecallSettings
-from holdfast.store.sqlite.store import SqliteStore
+from holdfast.store.open import open_store
 from holdfast.store.types import Space
 from holdfast.testing import FixedClock, HashEmbedder
 from holdfast.text.jsonio import plain
@@ -136,7 +136,7 @@ def test_the_word_index_changes_no_answer(open_memory: OpenMemory, tmp_path: Pat
     memory.flush()  # words may wait outside the index; long turns are cut
     before = [hits(memory, question, 50) for question in QUESTIONS]
     assert memory.status().words_done == 0
-    store = SqliteStore(tmp_path / "memory.db", QUICK.store)
+    store = open_store(tmp_path / "memory.db", QUICK.store)
     for space in (Space.TURN, Space.PASSAGE, Space.RECORD):
         while index_words(store, "ana", space, IndexSettings(tail=1, batch=90)):
             assert [hits(memory, question, 50) for question in QUESTIONS] == before

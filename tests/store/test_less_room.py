@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.model import SIGNALS
-from holdfast.store.rows import halved, whole
+from holdfast.store.rows import pack_vectors, unpack_vectors
 from tests.support.memories import EAGER, OpenMemory, answers, assistant, ingest_month, user
 
-_CLAIM = 5  # codes of spaces in the keys of vectors (store/sqlite/connection.py)
+_CLAIM = 5  # codes of spaces in the keys of vectors (store/sqlite/transaction.py)
 _TOLD = 2
 _DIGEST = 16
 
@@ -27,8 +27,8 @@ def test_a_vector_comes_back_bit_for_bit_whatever_its_size_and_precision(sizes: 
     if rounded:
         vectors = [vector.astype("<f2").astype("<f4") for vector in vectors]
     given_ = [vector.tobytes() for vector in vectors] + [b"", np.float32(0.4).tobytes()]
-    stored = halved(given_)
-    assert whole(stored) == given_
+    stored = pack_vectors(given_)
+    assert unpack_vectors(stored) == given_
     assert (
         all(len(one) == len(full) // 2 + 1 for one, full in zip(stored[:-2], given_[:-2], strict=True)) or not rounded
     )
@@ -36,7 +36,7 @@ def test_a_vector_comes_back_bit_for_bit_whatever_its_size_and_precision(sizes: 
 
 def test_a_number_too_large_for_half_precision_stays_whole() -> None:
     vector = np.full(32, 1e30, "<f4").tobytes()
-    assert halved([vector]) == [vector]
+    assert pack_vectors([vector]) == [vector]
 
 
 @pytest.mark.requirement("INV-4")
@@ -88,7 +88,7 @@ def _as_before(path: Path) -> None:
         if pos >> 34 & 7 == _CLAIM:
             data = data[:_DIGEST] + np.frombuffer(data[_DIGEST:], "<f2").astype("<f4").tobytes()
         else:
-            (data,) = whole([data or rows[pos - (_TOLD << 34)]])
+            (data,) = unpack_vectors([data or rows[pos - (_TOLD << 34)]])
         connection.execute("UPDATE vectors SET data = ? WHERE pos = ?", (data, pos))
     for pos, data in list(connection.execute("SELECT pos, data FROM signals")):
         signals = dict(zip(SIGNALS, np.frombuffer(data, "<f8").tolist(), strict=True))

@@ -47,8 +47,8 @@ def test_turns_of_one_moment_are_paged_without_gap_or_repeat(memory: Memory) -> 
     memory.ingest_many([user(f"line {number}", at=MAY) for number in range(23)])
     memory.ingest_many([assistant(f"later {number}", at=MAY + timedelta(days=1)) for number in range(4)], session="b")
     with memory.view as view:
-        listed = leaf(lambda before: view.turns_page(5, before))
-        early = leaf(lambda before: view.turns_page(5, before, MAY + timedelta(hours=1)))
+        listed = leaf(lambda before: list(view.recent_turns(5, before=before)))
+        early = leaf(lambda before: list(view.recent_turns(5, until=MAY + timedelta(hours=1), before=before)))
     assert [turn.text for turn in listed[:4]] == ["later 3", "later 2", "later 1", "later 0"]
     assert [turn.text for turn in listed[4:]] == [f"line {number}" for number in reversed(range(23))]
     assert early == listed[4:]
@@ -60,13 +60,13 @@ def test_records_are_paged_by_kind_by_who_said_it_and_by_whether_they_hold(memor
     likes = [memory.remember(f"likes colour {number}", kind="preference") for number in range(3)]
     gone = {memory.forget(one.id) and one.id for one in facts[::3]}
     with memory.view as view:
-        every = leaf(lambda before: view.records_page(4, before))
-        live = leaf(lambda before: view.records_page(4, before, live=True))
-        past = leaf(lambda before: view.records_page(4, before, live=False))
-        liked = leaf(lambda before: view.records_page(2, before, Kind.PREFERENCE))
-        said = leaf(lambda before: view.records_page(4, before, provenance=Provenance.USER_STATED))
-        derived = view.records_page(4, provenance=Provenance.TOOL_DERIVED)
-        merged = view.records_page(4, merged=True)
+        every = leaf(lambda before: view.recent_records(4, before=before, live=None))
+        live = leaf(lambda before: view.recent_records(4, before=before))
+        past = leaf(lambda before: view.recent_records(4, before=before, live=False))
+        liked = leaf(lambda before: view.recent_records(2, Kind.PREFERENCE, before=before, live=None))
+        said = leaf(lambda before: view.recent_records(4, before=before, provenance=Provenance.USER_STATED, live=None))
+        derived = view.recent_records(4, provenance=Provenance.TOOL_DERIVED, live=None)
+        merged = view.recent_records(4, merged=True)
     assert [one.id for one in every] == [one.id for one in reversed([*facts, *likes])]
     assert {one.id for one in past} == gone
     assert [one.id for one in live] == [one.id for one in every if one.id not in gone]
@@ -82,4 +82,4 @@ def test_pages_of_one_namespace_hold_nothing_of_another(open_memory: OpenMemory)
     ana.remember("the pot is blue")
     for memory, held in ((ana, 1), (bo, 0)):
         with memory.view as view:
-            assert len(view.sessions(9)) == len(view.turns_page(9)) == len(view.records_page(9)) == held
+            assert len(view.sessions(9)) == len(list(view.recent_turns(9))) == len(view.recent_records(9)) == held

@@ -14,8 +14,9 @@ from holdfast.log.messages import read_turn
 from holdfast.memory import Memory
 from holdfast.model import NewTurn, Turn
 from holdfast.settings import LogSettings
-from holdfast.store.sqlite.snapshot import SqliteSnapshot
-from holdfast.store.sqlite.store import SqliteStore
+from holdfast.store.open import open_store
+from holdfast.store.snapshot import Snapshot
+from holdfast.store.sqlite.transaction import SqliteTransaction
 from holdfast.store.types import Space
 from tests.support.memories import EAGER, QUICK, OpenMemory, ingest_month
 
@@ -30,7 +31,7 @@ def turns(count: int, words: str = "the harbour is quiet tonight") -> list[NewTu
     ]  # fmt: skip
 
 
-READS: dict[str, Callable[[SqliteSnapshot], object]] = {
+READS: dict[str, Callable[[Snapshot], object]] = {
     "recent": lambda view: list(view.recent_turns(5, None, None, None)),
     "recent since": lambda view: list(view.recent_turns(5, NOW, None, None)),
     "recent until": lambda view: list(view.recent_turns(5, None, NOW, None)),
@@ -47,8 +48,8 @@ READS: dict[str, Callable[[SqliteSnapshot], object]] = {
     "documents of records": lambda view: view.documents(Space.RECORD, 0, 5),
     "record": lambda view: view.record("r-1"),
     "recent records": lambda view: view.recent_records(5, None, None, None, None),
-    "a page of turns": lambda view: view.turns_page(5, view.turns_page(5)[-1].id),
-    "a page of records": lambda view: view.records_page(5, "r-1"),
+    "a page of turns": lambda view: list(view.recent_turns(5, before=list(view.recent_turns(5))[-1].id)),
+    "a page of records": lambda view: view.recent_records(5, before="r-1", live=None),
     "hidden": lambda view: view.hidden(Space.TURN),
     "is hidden": lambda view: view.is_hidden("t-1"),
     "acts": lambda view: view.acts("t-1"),
@@ -64,7 +65,7 @@ READS: dict[str, Callable[[SqliteSnapshot], object]] = {
 @pytest.mark.parametrize("read", READS)
 def test_a_read_uses_an_index_and_neither_scans_nor_sorts(open_memory: OpenMemory, tmp_path: Path, read: str) -> None:
     ingest_month(open_memory(), 60)
-    store = SqliteStore(tmp_path / "memory.db", QUICK.store)
+    store = open_store(tmp_path / "memory.db", QUICK.store)
     asked: list[tuple[str, apsw.Bindings | None]] = []
 
     def note(_: object, sql: str, values: apsw.Bindings | None) -> bool:
@@ -72,7 +73,8 @@ def test_a_read_uses_an_index_and_neither_scans_nor_sorts(open_memory: OpenMemor
         return True
 
     with store.snapshot("ana") as view:
-        connection = view._connection
+        assert isinstance(view._tx, SqliteTransaction)
+        connection = view._tx.connection
         connection.exec_trace = note
         READS[read](view)
         connection.exec_trace = None
@@ -91,7 +93,7 @@ def test_a_read_uses_an_index_and_neither_scans_nor_sorts(open_memory: OpenMemor
 @pytest.mark.requirement("RECALL-5")
 def test_what_was_replaced_is_read_without_reading_every_record(open_memory: OpenMemory, tmp_path: Path) -> None:
     ingest_month(open_memory(), 60)
-    store = SqliteStore(tmp_path / "memory.db", QUICK.store)
+    store = open_store(tmp_path / "memory.db", QUICK.store)
     asked: list[str] = []
 
     def note(_: object, sql: str, values: apsw.Bindings | None) -> bool:
@@ -99,10 +101,12 @@ def test_what_was_replaced_is_read_without_reading_every_record(open_memory: Ope
         return True
 
     with store.snapshot("ana") as view:
-        view._connection.exec_trace = note
+        assert isinstance(view._tx, SqliteTransaction)
+        connection = view._tx.connection
+        connection.exec_trace = note
         view.retired()
-        view._connection.exec_trace = None
-        (step,) = [str(row[3]) for row in view._connection.execute(f"EXPLAIN QUERY PLAN {asked[0]}", (view.ns,))]
+        connection.exec_trace = None
+        (step,) = [str(row[3]) for row in connection.execute(f"EXPLAIN QUERY PLAN {asked[0]}", {"ns": view._tx.ns})]
     store.close()
     assert "records_retired" in step
 
@@ -110,7 +114,7 @@ def test_what_was_replaced_is_read_without_reading_every_record(open_memory: Ope
 @pytest.mark.requirement("RECALL-5", "INV-4")
 def test_ten_thousand_namespaces_open_and_answer_as_quickly_as_forty(tmp_path: Path) -> None:
     def build(path: Path, namespaces: int) -> None:
-        store = SqliteStore(path, QUICK.store)
+        store = open_store(path, QUICK.store)
         said = turns(4)
         for number in range(namespaces):
             store.append(f"ns {number}", "s", said, NOW)
@@ -141,7 +145,7 @@ def newest(memory: Memory) -> list[Turn]:
 @pytest.mark.requirement("RECALL-5")
 def test_recent_costs_the_same_in_a_store_fifty_times_as_large(tmp_path: Path) -> None:
     def cost(path: Path, count: int) -> float:
-        store = SqliteStore(path, QUICK.store)
+        store = open_store(path, QUICK.store)
         store.append("ana", "s", turns(count), NOW)
         store.close()
         with Memory(path, "ana", embedder="none", settings=EAGER) as memory:

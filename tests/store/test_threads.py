@@ -13,7 +13,7 @@ import pytest
 
 from holdfast.errors import Closed
 from holdfast.memory import Memory
-from holdfast.store.sqlite import connection
+from holdfast.store.sqlite import database
 from holdfast.testing import HashEmbedder
 from tests.support.memories import QUICK, OpenMemory, texts, user
 
@@ -106,14 +106,14 @@ def test_many_may_open_a_new_file_at_once(tmp_path: Path) -> None:
 @pytest.mark.requirement("SAFE-2")
 def test_a_file_that_another_makes_meanwhile_is_not_foreign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The race of the test above, made certain: the tables appear between two looks at the file."""
-    path, look = tmp_path / "memory.db", connection._has_tables
+    path, look = tmp_path / "memory.db", database._has_tables
 
     def look_late(one: apsw.Connection) -> bool:
-        monkeypatch.setattr(connection, "_has_tables", look)
+        monkeypatch.setattr(database, "_has_tables", look)
         Memory(path, "ana", embedder="none", settings=QUICK).close()
         return look(one)
 
-    monkeypatch.setattr(connection, "_has_tables", look_late)
+    monkeypatch.setattr(database, "_has_tables", look_late)
     with Memory(path, "ana", embedder="none", settings=QUICK) as memory:
         memory.ingest("words")
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import holdfast.engine
 import holdfast.memory
 import holdfast.store.open
 from holdfast.settings import StoreSettings
@@ -33,7 +34,7 @@ class Engine:
 
     @contextmanager
     def in_place_of_files(self, patch: pytest.MonkeyPatch) -> Iterator[None]:
-        for module in (holdfast.memory, holdfast.store.open):
+        for module in (holdfast.engine, holdfast.memory, holdfast.store.open):
             patch.setattr(module, "open_store", self.open)
         try:
             with nullcontext() if self._sent is None else self._sent.collected():

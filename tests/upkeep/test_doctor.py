@@ -15,8 +15,8 @@ import pytest
 from holdfast.log.messages import new_id
 from holdfast.memory import Memory
 from holdfast.settings import DoctorSettings, IndexSettings
-from holdfast.store.sqlite.connection import place, vector_place
-from holdfast.store.sqlite.store import SqliteStore
+from holdfast.store.sqlite.transaction import position, vector_position
+from holdfast.store.store import Store
 from holdfast.store.types import Space
 from holdfast.testing import FailingEmbedder, FixedClock, HashEmbedder
 from holdfast.upkeep.findings import Diagnosis, Finding
@@ -152,7 +152,7 @@ def test_a_frame_of_ours_that_was_ingested_again_is_found(patient: Memory) -> No
 # What the tables tell ---------------------------------------------------------------------------------------------
 
 NS = 1
-FIRST, SECOND, FOURTH = (vector_place(NS, 0, Space.TURN, num) for num in (1, 2, 4))
+FIRST, SECOND, FOURTH = (vector_position(NS, 0, Space.TURN, num) for num in (1, 2, 4))
 ANYONE = "SELECT id FROM records WHERE ns = 1 AND superseded_by IS NULL LIMIT 1"
 OLD = "SELECT id FROM records WHERE ns = 1 AND superseded_by IS NOT NULL LIMIT 1"
 FAULTS: dict[str, tuple[str, str]] = {
@@ -164,14 +164,14 @@ FAULTS: dict[str, tuple[str, str]] = {
     "a record of a turn that is gone": ("orphans", "UPDATE sources SET turn = 999 WHERE turn = 4"),
     "a receipt of nothing": ("orphans", "INSERT INTO receipts VALUES (1, 'r-0', 1, 'recorded', '', NULL, NULL)"),
     "a count of no record": ("orphans", "INSERT INTO retrievals VALUES (1, 'r-0', 1, 1)"),
-    "signals of no turn": ("orphans", f"INSERT INTO signals VALUES ({place(NS, 999)}, 1, '{{}}')"),
+    "signals of no turn": ("orphans", f"INSERT INTO signals VALUES ({position(NS, 999)}, 1, '{{}}')"),
     "a vector of no turn": (
-        "orphans", f"INSERT INTO vectors VALUES ({vector_place(NS, 0, Space.TURN, 999)}, zeroblob(1024))"
+        "orphans", f"INSERT INTO vectors VALUES ({vector_position(NS, 0, Space.TURN, 999)}, zeroblob(1024))"
     ),
     "a vector of no record": (
-        "orphans", f"INSERT INTO vectors VALUES ({vector_place(NS, 0, Space.RECORD, 999)}, zeroblob(1024))"
+        "orphans", f"INSERT INTO vectors VALUES ({vector_position(NS, 0, Space.RECORD, 999)}, zeroblob(1024))"
     ),
-    "a passage of no turn": ("orphans", f"INSERT INTO passages VALUES ({place(NS, 999)}, 999, 0, 1)"),
+    "a passage of no turn": ("orphans", f"INSERT INTO passages VALUES ({position(NS, 999)}, 999, 0, 1)"),
     "no documents in the word index": ("word index", "DELETE FROM documents WHERE space = 0"),
     "a word that finds nothing": ("word index", "DELETE FROM postings WHERE space = 0 AND term = 'rome'"),
     "a record whose text changed behind the index": (
@@ -191,7 +191,7 @@ FAULTS: dict[str, tuple[str, str]] = {
         "unreadable vectors", f"DELETE FROM vectors WHERE pos = {SECOND}"
     ),
     "a vector that is not there": (
-        "vector index", f"DELETE FROM vectors WHERE pos = {vector_place(NS, 0, Space.RECORD, 2)}"
+        "vector index", f"DELETE FROM vectors WHERE pos = {vector_position(NS, 0, Space.RECORD, 2)}"
     ),
     "a block of the vector index that is gone": ("vector index", "DELETE FROM segments WHERE space = 3"),
     "a vector index of another vector": (
@@ -250,7 +250,7 @@ def test_a_store_that_is_behind_is_not_healthy_and_the_rest_is_told_all_the_same
 
 @pytest.mark.requirement("KEEP-3")
 def test_what_the_engine_says_of_its_file_is_in_the_verdict(patient: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SqliteStore, "check", lambda _: ["row 3 missing from index log_by_id"])
+    monkeypatch.setattr(Store, "check", lambda _: ["row 3 missing from index log_by_id"])
     made = patient.doctor()
     assert not made.healthy and found(made, "integrity").examples[0].why == "row 3 missing from index log_by_id"
 

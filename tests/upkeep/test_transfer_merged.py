@@ -117,7 +117,7 @@ def test_a_turn_that_is_another_one_here_stops_the_import_before_anything_is_wri
     second, third, *rest = ({**line, "seq": int(str(line["seq"])) + 1} for line in lines[1:-1])
     memory.flush()  # derived work must not move while the two are compared
     before = memory.status()
-    with pytest.raises(InputError, match=rf"ana.jsonl, line 3: turn {lines[1]['id']} is another one here: its {word}"):
+    with pytest.raises(InputError, match=rf"ana.jsonl, line 3: turn {lines[1]['id']} exists here with another {word}"):
         memory.import_file(put(tmp_path / "ana.jsonl", [lines[0], new, {**second, **change}, third, *rest, lines[-1]]))
     assert replace(memory.status(), size_bytes=before.size_bytes) == before
 

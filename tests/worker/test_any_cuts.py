@@ -220,15 +220,15 @@ def rows_come_otherwise(patch: pytest.MonkeyPatch) -> Iterator[None]:
         hook = _reverse
         patched.setattr(apsw, "connection_hooks", [*apsw.connection_hooks, hook])
         if chosen() == "postgres":
-            from holdfast.store.postgres.transaction import Transaction
+            from holdfast.store.postgres.transaction import PostgresTransaction
 
-            given = Transaction.rows
+            given = PostgresTransaction.rows
 
-            def rows(tx: Transaction, sql: str, values: Mapping[str, object] | None = None) -> list[tuple[object, ...]]:
-                found = given(tx, sql, values)
+            def rows(tx: PostgresTransaction, sql: str, **values: object) -> list[tuple[object, ...]]:
+                found = given(tx, sql, **values)
                 return found if "ORDER BY" in sql else found[::-1]
 
-            patched.setattr(Transaction, "rows", rows)
+            patched.setattr(PostgresTransaction, "rows", rows)
         yield
 
 

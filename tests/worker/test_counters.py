@@ -14,7 +14,7 @@ from holdfast.errors import StoreBusy
 from holdfast.memory import Memory
 from holdfast.model import Record
 from holdfast.settings import JanitorSettings
-from holdfast.store.sqlite.store import SqliteStore
+from holdfast.store.store import Store
 from holdfast.testing import FixedClock
 from tests.support.memories import EAGER, QUICK, OpenMemory, ingest_month
 
@@ -91,7 +91,7 @@ def test_a_store_that_cannot_take_the_counts_costs_the_counts_and_no_answer(
     def busy(*_: object) -> None:
         raise StoreBusy("somebody holds it")
 
-    monkeypatch.setattr(SqliteStore, "count_retrievals", busy)
+    monkeypatch.setattr(Store, "count_retrievals", busy)
     with caplog.at_level(logging.WARNING, logger="holdfast"):
         for _ in range(2):
             assert memory.search("when are releases cut?")
@@ -106,13 +106,13 @@ def test_a_thread_writes_what_was_found_without_being_asked(
     open_memory: OpenMemory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written = threading.Event()
-    write = SqliteStore.count_retrievals
+    write = Store.count_retrievals
 
-    def note(store: SqliteStore, namespace: str, found: Mapping[str, int], last: datetime) -> None:
+    def note(store: Store, namespace: str, found: Mapping[str, int], last: datetime) -> None:
         write(store, namespace, found, last)
         written.set()
 
-    monkeypatch.setattr(SqliteStore, "count_retrievals", note)
+    monkeypatch.setattr(Store, "count_retrievals", note)
     memory = open_memory(settings=replace(QUICK, janitor=JanitorSettings(count_every_s=0.0)))
     record = memory.remember("Releases are cut on Tuesdays")
     memory.search("when are releases cut?")

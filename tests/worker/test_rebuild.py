@@ -10,7 +10,7 @@ import pytest
 from holdfast.memory import Memory
 from holdfast.model import Action, Entry
 from holdfast.settings import IndexSettings
-from holdfast.store.sqlite.store import SqliteStore
+from holdfast.store.open import open_store
 from holdfast.store.types import BLOCK
 from holdfast.testing import FailingEmbedder, HashEmbedder
 from holdfast.text.time import utc_now
@@ -106,7 +106,7 @@ def test_thousands_of_acts_in_a_row_do_not_stop_the_work(tmp_path: Path) -> None
     with Memory(path, "ana", embedder=HashEmbedder(), settings=EAGER) as memory:
         turn = memory.ingest("the harbour is quiet")
         memory.flush()
-    store = SqliteStore(path, QUICK.store)
+    store = open_store(path, QUICK.store)
     for number in range(2 * BLOCK):
         store.act("ana", Action(Entry.UNFORGET if number % 2 else Entry.FORGET, turn.id, utc_now()))
     store.close()

@@ -1,36 +1,46 @@
-"""Erasing, for every engine: lines of the log, and all that was made of them, in the caller's transaction.
+"""Erasing: lines of the log and everything derived from them, in the caller's transaction.
 
-A turn's line becomes a tombstone at the same place (log/tombstones.py), so that places in the log and in sessions stay
-what they were. Acts that quote what was erased go or lose the quotation. The views are dropped: derived work makes them
-anew of what is left, which is the only honest way to take a turn out of what was merged, replaced and counted.
+The line of a turn becomes a tombstone at the same place (log/tombstones.py), so that places in the log and in sessions
+stay the same. Acts that quote what was erased are deleted, or lose the quotation. The views are dropped and derived
+again from what is left: the only reliable way to take a turn out of what was merged, replaced and counted.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Protocol
 
 from holdfast.errors import NotFound
 from holdfast.log.acts import pack_compaction, read_compaction
 from holdfast.log.messages import new_id
-from holdfast.log.tombstones import Marker, Tombstone, erased_turn, pack_tombstone, without
-from holdfast.model import Action, Entry, Metadata, NewTurn, Turn
-from holdfast.store.rows import ROLES, whole
-from holdfast.store.types import CLAIMS_A_TURN, Content, Scope, Space, Swept
+from holdfast.log.tombstones import Tombstone, pack_tombstone, without
+from holdfast.model import Action, Entry, Metadata
+from holdfast.store.lines import insert_acts
+from holdfast.store.rows import ROLES, unpack_vectors
+from holdfast.store.types import CLAIMS_A_TURN, Content, Scope, Space, Swept, Transaction
+from holdfast.store.writes import clear_views
 from holdfast.text.time import from_micros
 
-# --- What an erase is about, and what it asks of an engine: plain reads and writes of a namespace, in one
-# transaction.
+_WORD = re.compile(r"\w+")
+_TURNS = """SELECT log.seq, log.id, log.session, sessions.name, log.idx, log.role, log.text, log.at, log.at_given,
+        log.key, log.metadata
+    FROM log JOIN sessions ON sessions.ns = :ns AND sessions.session = log.session
+    WHERE log.ns = :ns{where} AND log.entry = 'turn' ORDER BY log.seq"""
+_WHERE = {Scope.NAMESPACE: "", Scope.SESSION: " AND sessions.name = :noun", Scope.TURN: " AND log.id = :noun"}
+_SOURCES = """SELECT log.id FROM records
+    JOIN sources ON sources.ns = :ns AND sources.record = records.num
+    JOIN log ON log.ns = :ns AND log.seq = sources.turn
+    WHERE records.ns = :ns AND records.id = :id ORDER BY log.seq"""
+_TEXTS_IN = "SELECT log.id, log.text FROM log WHERE log.ns = :ns AND log.session = :session AND log.entry = 'turn'"
+_NUMBERED = "vectors.ns = :ns AND vectors.slot = :slot AND vectors.space = :space AND vectors.num IN :nums"
 
 
 @dataclass(frozen=True)
-class DoomedTurn:
+class ErasedTurn:
     seq: int
     id: str
     session: int
@@ -45,12 +55,12 @@ class DoomedTurn:
 
 
 @dataclass
-class Doomed:
+class ErasePlan:
     """What an erase is about, found before anything is changed."""
 
-    turns: list[DoomedTurn]
+    turns: list[ErasedTurn]
     records: dict[str, str] = field(default_factory=dict)
-    """Id and text of records that come of the turns, or the record itself."""
+    """Id and text of the records that come from the turns, or of the record itself."""
     own: set[str] = field(default_factory=set)
     """Those of them whose id cannot come back: made by one of the turns, or by an act about it."""
 
@@ -58,127 +68,83 @@ class Doomed:
     def ids(self) -> frozenset[str]:
         return frozenset(turn.id for turn in self.turns)
 
-
-class Ground(Protocol):
-    """One namespace inside a transaction. Places are places in its log."""
-
-    namespace: str
-
     @property
-    def marker(self) -> Marker: ...
-    def is_there(self) -> bool: ...
-    def last_seq(self) -> int: ...
-    def turns(self, scope: Scope, noun: str) -> list[DoomedTurn]: ...
-    def has_session(self, name: str) -> bool: ...
-    def record_text(self, noun: str) -> str | None: ...
-    def records(self) -> dict[str, str]:
-        """Id and text of all."""
-        ...
-
-    def records_of(self, seqs: Iterable[int]) -> list[tuple[str, str, int, bool]]:
-        """(id, text, the line it was born at, whether a compaction made it) of records that come of these turns."""
-        ...
-
-    def sources(self, noun: str) -> tuple[str, ...]:
-        """Ids of the turns a record came from."""
-        ...
-
-    def is_hidden(self, noun: str) -> bool: ...
-    def acts(self) -> list[tuple[int, str, str, str]]:
-        """(place, subject, entry, payload) of every line that is no turn and no tombstone."""
-        ...
-
-    def remembered_at(self, noun: str) -> int | None: ...
-    def session_numbers(self, name: str | None) -> dict[str, int]:
-        """The session of this name, or all of them."""
-        ...
-
-    def has_turns(self, session: int) -> bool: ...
-    def turns_after(self, session: int, index: int) -> set[int]: ...
-    def texts_of(self, session: int) -> dict[str, str]:
-        """Id and text of the turns of a session."""
-        ...
-
-    def proposals_of(self, turn_ids: Sequence[str]) -> list[tuple[int, str]]:
-        """(place, payload) of what a model proposed for these turns."""
-        ...
-
-    def receipts_of(self, noun: str) -> list[str]:
-        """The details of its receipts."""
-        ...
-
-    def put(self, lines: Iterable[tuple[int, Action]]) -> None:
-        """These acts at these places, whatever stood there."""
-        ...
-
-    def drop_line(self, seq: int) -> None: ...
-    def rewrite(self, seq: int, payload: str) -> None: ...
-    def drop_vectors(self, seqs: set[int], heirs: set[int]) -> None:
-        """Those of these turns and their passages, and of what admission read out of them and of their heirs."""
-        ...
-
-    def drop_all_derived(self) -> None:
-        """Cursors, models, copies, counts and vectors of the whole namespace."""
-        ...
-
-    def drop_session(self, session: int) -> None: ...
-    def drop_counts(self, record_ids: Iterable[str]) -> None: ...
-    def clear_views(self) -> None: ...
-    def drop_name(self) -> None: ...
-    def note_unswept(self) -> None: ...
+    def gone(self) -> frozenset[str]:
+        return self.ids | self.own
 
 
-def find_doomed(ground: Ground, scope: Scope, noun: str) -> Doomed:
-    """NotFound if there is no such namespace, session, turn or record."""
-    if not ground.is_there():
-        raise NotFound(f"there is nothing of the namespace {ground.namespace!r} in this store")
+def plan_erase(tx: Transaction, scope: Scope, noun: str) -> ErasePlan:
+    """Raise NotFound if there is no such namespace, session, turn or record."""
+    if not tx.is_named():
+        raise NotFound(f"there is no namespace {tx.namespace!r} in this store")
     if scope is Scope.RECORD:
-        text = ground.record_text(noun)
+        text = tx.one("SELECT text FROM records WHERE ns = :ns AND id = :id", id=noun)
         if text is None:
             raise NotFound(f"there is no record {noun!r} in this namespace")
-        return Doomed([], {noun: text}, {noun})
-    doomed = Doomed(ground.turns(scope, noun))
-    if scope is Scope.TURN and not doomed.turns:
+        return ErasePlan([], {noun: text}, {noun})
+    values = {} if scope is Scope.NAMESPACE else {"noun": noun}
+    rows = tx.rows(_TURNS.format(where=_WHERE[scope]), **values)
+    plan = ErasePlan([ErasedTurn(*row) for row in rows])
+    if scope is Scope.TURN and not plan.turns:
         raise NotFound(f"there is no turn {noun!r} in this namespace")
-    if scope is Scope.SESSION and not ground.has_session(noun):
+    if scope is Scope.SESSION and not _session_numbers(tx, noun):
         raise NotFound(f"there is no session {noun!r} in this namespace")
     if scope is Scope.NAMESPACE:
-        doomed.records = ground.records()
-        doomed.own = set(doomed.records)
-        return doomed
-    seqs = {turn.seq for turn in doomed.turns}
-    for record, text, born, compacted in ground.records_of(seqs):
-        doomed.records[record] = text
-        if born in seqs or compacted:
-            doomed.own.add(record)
-    return doomed
+        plan.records = dict(tx.rows("SELECT id, text FROM records WHERE ns = :ns"))
+        plan.own = set(plan.records)
+        return plan
+    seqs = {turn.seq for turn in plan.turns}
+    for record, text, born, compacted in tx.rows(
+        """SELECT records.id, records.text, records.born, records.compaction IS NOT NULL FROM sources
+           JOIN records ON records.ns = :ns AND records.num = sources.record
+           WHERE sources.ns = :ns AND sources.turn IN :seqs""",
+        seqs=list(seqs),
+    ):
+        plan.records[record] = text
+        if compacted or born in seqs:
+            plan.own.add(record)
+    return plan
 
 
-_WORD = re.compile(r"\w+")
+def _session_numbers(tx: Transaction, name: str | None = None) -> dict[str, int]:
+    """Return the number of the session of this name, or of all sessions."""
+    if name is None:
+        return dict(tx.rows("SELECT name, session FROM sessions WHERE ns = :ns"))
+    return dict(tx.rows("SELECT name, session FROM sessions WHERE ns = :ns AND name = :name", name=name))
 
 
-def erase(ground: Ground, scope: Scope, noun: str, at: datetime) -> Swept:
-    return _Erasing(ground, find_doomed(ground, scope, noun), at).run(scope, noun)
+def _acts(tx: Transaction) -> list[tuple[int, str, str, str]]:
+    """Return (place, subject, entry, payload) of every line that is neither a turn nor about an erase."""
+    rows = tx.rows(
+        """SELECT log.seq, log.id, log.entry, log.text FROM log
+           WHERE log.ns = :ns AND log.entry <> 'turn' AND log.entry <> 'erase' ORDER BY log.seq"""
+    )
+    return [(seq, subject, entry, text) for seq, subject, entry, text in rows]
 
 
-class _Erasing:
-    def __init__(self, ground: Ground, doomed: Doomed, at: datetime) -> None:
-        self._ground = ground
-        self._doomed = doomed
-        self._marker = ground.marker
+def erase(tx: Transaction, scope: Scope, noun: str, at: datetime) -> Swept:
+    """Erase a namespace, session, turn or record. The caller holds the views and the log."""
+    return _Eraser(tx, plan_erase(tx, scope, noun), at).run(scope, noun)
+
+
+class _Eraser:
+    def __init__(self, tx: Transaction, plan: ErasePlan, at: datetime) -> None:
+        self._tx = tx
+        self._plan = plan
+        self._marker = tx.marker
         self._at = at
-        self._end = ground.last_seq()
+        self._end = tx.hold_log()
         """No line gets a place that another one had."""
         self._acts = self._digests = 0
         self._bared: dict[str, list[str]] = defaultdict(list)
 
     def run(self, scope: Scope, noun: str) -> Swept:
-        ground, doomed = self._ground, self._doomed
-        still_said = ground.sources(noun) if scope is Scope.RECORD else ()
-        hidden = self._forgotten_with_others()
-        ground.put((turn.seq, self._tomb(self._buried(turn))) for turn in doomed.turns)
-        emptied = self._emptied(scope, noun)
-        ground.drop_vectors({turn.seq for turn in doomed.turns}, self._later_turns())
+        tx, plan = self._tx, self._plan
+        sources = tuple(turn_id for (turn_id,) in tx.rows(_SOURCES, id=noun)) if scope is Scope.RECORD else ()
+        hidden = self._hidden_texts()
+        self._put((turn.seq, self._tombstone_act(self._tombstone(turn))) for turn in plan.turns)
+        emptied = self._emptied_sessions(scope, noun)
+        self._drop_vectors()
         if scope is Scope.NAMESPACE:
             self._drop_acts()
         else:
@@ -186,22 +152,40 @@ class _Erasing:
             self._clean_proposals()
             self._refuse(hidden)
             if scope is Scope.RECORD:
-                self._bury_record(noun, still_said)
+                self._bury_record(noun, sources)
         for number in emptied.values():
-            ground.drop_session(number)
-        self._tell(scope, len(emptied))
-        ground.clear_views()
-        ground.drop_counts(doomed.own)
+            tx.execute("DELETE FROM sessions WHERE ns = :ns AND session = :session", session=number)
+        self._report(scope, len(emptied))
+        clear_views(tx)
+        tx.execute("DELETE FROM retrievals WHERE ns = :ns AND subject IN :ids", ids=list(plan.own))
         if scope is Scope.NAMESPACE:
-            ground.drop_name()
-        ground.note_unswept()
+            tx.drop_name()
+            tx.execute("DELETE FROM cursors WHERE ns = :ns")
+        tx.note_unswept()
         bared = {session: tuple(dict.fromkeys(ids)) for session, ids in self._bared.items() if ids}
-        return Swept(len(doomed.turns), len(doomed.records), self._acts, len(emptied), self._digests, bared, still_said)
+        return Swept(len(plan.turns), len(plan.records), self._acts, len(emptied), self._digests, bared, sources)
+
+    # --- lines
+
+    def _put(self, lines: Iterable[tuple[int, Action]]) -> None:
+        """Write acts at their places, instead of what was there."""
+        every = list(lines)
+        seqs = [seq for seq, _ in every]
+        self._tx.execute("DELETE FROM log WHERE log.ns = :ns AND log.seq IN :seqs", seqs=seqs)
+        insert_acts(self._tx, [(seq, action, action.at) for seq, action in every])
+        if every and max(seqs) > self._tx.hold_log():
+            self._tx.move_end(max(seqs))
+
+    def _drop_line(self, seq: int) -> None:
+        self._tx.execute("DELETE FROM log WHERE log.ns = :ns AND log.seq = :seq", seq=seq)
+
+    def _rewrite(self, seq: int, payload: object) -> None:
+        text = json.dumps(payload, ensure_ascii=False)
+        self._tx.execute("UPDATE log SET text = :text WHERE log.ns = :ns AND log.seq = :seq", text=text, seq=seq)
 
     # --- turns
 
-    def _buried(self, turn: DoomedTurn) -> Tombstone:
-        """The turn's line says from now on that one was erased here."""
+    def _tombstone(self, turn: ErasedTurn) -> Tombstone:
         role, name = ROLES[turn.role], turn.session_name
         return Tombstone(
             self._marker.noun(turn.id),
@@ -213,51 +197,67 @@ class _Erasing:
             None if turn.key is None else self._marker.key(name, turn.key),
         )
 
-    def _tomb(self, tombstone: Tombstone) -> Action:
+    def _tombstone_act(self, tombstone: Tombstone) -> Action:
         return Action(Entry.ERASE, tombstone.id, self._at, pack_tombstone(tombstone))
 
-    def _emptied(self, scope: Scope, noun: str) -> dict[str, int]:
-        """Sessions of which no turn is left: their names go."""
-        sessions = {turn.session_name: turn.session for turn in self._doomed.turns}
-        if scope is Scope.NAMESPACE:
-            sessions |= self._ground.session_numbers(None)
-        elif scope is Scope.SESSION:
-            sessions |= self._ground.session_numbers(noun)
-        return {name: number for name, number in sessions.items() if not self._ground.has_turns(number)}
+    def _emptied_sessions(self, scope: Scope, noun: str) -> dict[str, int]:
+        """Return the sessions that have no turn left: their names are deleted."""
+        sessions = {turn.session_name: turn.session for turn in self._plan.turns}
+        if scope in (Scope.NAMESPACE, Scope.SESSION):
+            sessions |= _session_numbers(self._tx, None if scope is Scope.NAMESPACE else noun)
+        sql = "SELECT 1 FROM log WHERE log.ns = :ns AND log.session = :session AND log.entry = 'turn' LIMIT 1"
+        return {name: number for name, number in sessions.items() if self._tx.row(sql, session=number) is None}
+
+    def _drop_vectors(self) -> None:
+        """Delete the vectors of the turns and their passages, and of what admission extracted from them."""
+        seqs = {turn.seq for turn in self._plan.turns}
+        passages = self._tx.rows(
+            "SELECT passages.num FROM passages WHERE passages.ns = :ns AND passages.turn IN :turns", turns=list(seqs)
+        )
+        cuts = [num for (num,) in passages]
+        self._tx.execute("DELETE FROM passages WHERE passages.ns = :ns AND passages.num IN :nums", nums=cuts)
+        numbers = {space: list(seqs) for space in (Space.TURN, Space.TOLD, Space.WINDOW)}
+        numbers |= {Space.PASSAGE: cuts, Space.CLAIM: _claims(seqs | self._later_turns())}
+        for slot, space, nums in _by_slot(self._tx, numbers):
+            self._tx.execute(f"DELETE FROM vectors WHERE {_NUMBERED}", slot=slot, space=int(space), nums=nums)
 
     def _later_turns(self) -> set[int]:
         """A turn that answers an erased one may have been read with its words ("yes, that is right")."""
         firsts: dict[int, int] = {}
-        for turn in self._doomed.turns:
+        for turn in self._plan.turns:
             firsts[turn.session] = min(turn.index, firsts.get(turn.session, turn.index))
-        later: set[int] = set()
-        for session, index in firsts.items():
-            later |= self._ground.turns_after(session, index)
-        return later
+        sql = """SELECT log.seq FROM log
+            WHERE log.ns = :ns AND log.session = :session AND log.idx > :index AND log.entry = 'turn'"""
+        return {seq for session, index in firsts.items() for (seq,) in self._tx.rows(sql, session=session, index=index)}
 
     # --- acts
 
     def _drop_acts(self) -> None:
-        """Of a namespace everything goes; what was remembered leaves a tombstone, so that no import brings it back."""
-        acts = self._ground.acts()
+        """Delete all acts of a namespace. A remembered record leaves a tombstone, so that no import brings it back."""
+        acts = _acts(self._tx)
         self._acts = len(acts)
         for seq, subject, entry, _ in acts:
             if entry == Entry.REMEMBER:
-                self._ground.put([(seq, self._tomb(Tombstone(self._marker.noun(subject))))])
+                self._put([(seq, self._tombstone_act(Tombstone(self._marker.noun(subject))))])
             else:
-                self._ground.drop_line(seq)
-        self._ground.drop_all_derived()
+                self._drop_line(seq)
+        for table in ("cursors", "models", "copies", "retrievals", "vectors"):
+            self._tx.execute(f"DELETE FROM {table} WHERE {table}.ns = :ns")
 
     def _clean_acts(self, scope: Scope, noun: str, emptied: dict[str, int]) -> None:
-        """Acts about what was erased go; others lose what they say of it."""
-        gone = self._doomed.ids | self._doomed.own
-        for seq, subject, entry, text in self._ground.acts():
+        """Delete acts about what was erased; take it out of the others."""
+        gone = self._plan.gone
+        for seq, subject, entry, text in _acts(self._tx):
             if subject in gone and not (scope is Scope.RECORD and entry == Entry.REMEMBER):
-                self._drop(seq)
+                self._drop_act(seq)
             elif entry == Entry.COMPACT:
                 self._clean_compaction(seq, json.loads(text), gone, emptied, noun if scope is Scope.RECORD else "")
             elif any(one in text for one in gone):  # a list of what the janitor looked at, for example
                 self._rewrite(seq, _without_ids(json.loads(text), gone))
+
+    def _drop_act(self, seq: int) -> None:
+        self._acts += 1
+        self._drop_line(seq)
 
     def _clean_compaction(
         self, seq: int, payload: Metadata, gone: frozenset[str], emptied: dict[str, int], record: str
@@ -265,7 +265,7 @@ class _Erasing:
         made = read_compaction(payload)
         if made.session in emptied:
             self._digests += len(made.told)
-            self._drop(seq)
+            self._drop_act(seq)
             return
         kept = tuple(one for one in made.told if one.id != record and not gone.intersection(one.turn_ids))
         for one in made.told:
@@ -276,80 +276,85 @@ class _Erasing:
             self._rewrite(seq, pack_compaction(replace(made, told=kept)))
 
     def _clean_proposals(self) -> None:
-        """A model that was shown an erased turn may have used its words for another."""
-        ids = self._doomed.ids
-        for session, doomed in _by_session(self._doomed.turns).items():
-            left = self._ground.texts_of(session)
+        """Clean proposals for other turns: a model that was shown an erased turn may have used its words for them."""
+        by_session = defaultdict[int, list[ErasedTurn]](list)
+        for turn in self._plan.turns:
+            by_session[turn.session].append(turn)
+        for session, erased in by_session.items():
+            left: dict[str, str] = dict(self._tx.rows(_TEXTS_IN, session=session))
             heard = frozenset(word for text in left.values() for word in _words(text))
-            words = frozenset(word for turn in doomed for word in _words(turn.text)) - heard
-            for seq, text in self._ground.proposals_of(list(left)):
+            words = frozenset(word for turn in erased for word in _words(turn.text)) - heard
+            proposals = self._tx.rows(
+                """SELECT log.seq, log.text FROM log
+                   WHERE log.ns = :ns AND log.id IN :ids AND log.entry <> 'turn' AND log.entry = 'propose'""",
+                ids=list(left),
+            )
+            for seq, text in proposals:
                 said = json.loads(text)
-                if (kept := without(said, ids, words)) is not said:
+                if (kept := without(said, self._plan.ids, words)) is not said:
                     self._rewrite(seq, kept)
-
-    def _drop(self, seq: int) -> None:
-        self._acts += 1
-        self._ground.drop_line(seq)
-
-    def _rewrite(self, seq: int, payload: object) -> None:
-        self._ground.rewrite(seq, json.dumps(payload, ensure_ascii=False))
 
     # --- records
 
     def _bury_record(self, noun: str, sources: Sequence[str]) -> None:
-        """Where it was remembered; else at the end, with the marks of all that was read as it."""
-        place = self._ground.remembered_at(noun)
-        statements = [self._doomed.records[noun], *self._read_as(noun, sources)] if sources else []
+        """Put its tombstone where it was remembered, or at the end, with marks of every wording it was read from."""
+        place = self._tx.one(
+            """SELECT log.seq FROM log
+               WHERE log.ns = :ns AND log.id = :id AND log.entry <> 'turn' AND log.entry = 'remember'""",
+            id=noun,
+        )
+        statements = [self._plan.records[noun], *self._other_wordings(noun, sources)] if sources else []
         marks = tuple(dict.fromkeys(self._marker.statement(text) for text in statements))
         if place is None:
             self._end += 1
             place = self._end
-        self._ground.put([(place, self._tomb(Tombstone(self._marker.noun(noun), statements=marks)))])
+        self._put([(place, self._tombstone_act(Tombstone(self._marker.noun(noun), statements=marks)))])
 
-    def _read_as(self, noun: str, sources: Sequence[str]) -> list[str]:
-        """The other wordings that were merged into a record, as the receipts of its turns tell."""
+    def _other_wordings(self, noun: str, sources: Sequence[str]) -> list[str]:
+        """Return the wordings that were merged into a record, from the receipts of its turns."""
         said = []
-        for turn_id in sources:
-            for details in self._ground.receipts_of(turn_id):
-                told = json.loads(details)
-                if told.get("record") == noun and "compared" in told:
-                    said.append(str(told["compared"]["said"]))
+        sql = "SELECT details FROM receipts WHERE ns = :ns AND subject IN :ids AND details IS NOT NULL"
+        for (details,) in self._tx.rows(f"{sql} ORDER BY subject, number", ids=list(sources)):
+            told = json.loads(details)
+            if told.get("record") == noun and "compared" in told:
+                said.append(str(told["compared"]["said"]))
         return said
 
-    def _forgotten_with_others(self) -> list[str]:
-        """What was forgotten as a record of an erased turn stays forgotten where another turn says it too."""
-        if not self._doomed.turns:
+    def _hidden_texts(self) -> list[str]:
+        """A record of an erased turn that was hidden stays hidden where another turn says it too."""
+        if not self._plan.turns:
             return []
-        return [
-            text
-            for noun, text in self._doomed.records.items()
-            if noun in self._doomed.own and self._ground.is_hidden(noun)
-        ]
+        sql = "SELECT subject FROM hidden WHERE ns = :ns AND subject IN :ids"
+        hidden = {subject for (subject,) in self._tx.rows(sql, ids=list(self._plan.own))}
+        return [text for noun, text in self._plan.records.items() if noun in hidden]
 
     def _refuse(self, texts: Sequence[str]) -> None:
         for text in texts:
             self._end += 1
             mark = self._marker.statement(text)
-            self._ground.put([(self._end, self._tomb(Tombstone(self._marker.noun(text), statements=(mark,))))])
+            self._put([(self._end, self._tombstone_act(Tombstone(self._marker.noun(text), statements=(mark,))))])
 
-    def _tell(self, scope: Scope, sessions: int) -> None:
+    def _report(self, scope: Scope, sessions: int) -> None:
         payload = {
             "what": "erase",
             "scope": scope.value,
-            "turns": len(self._doomed.turns),
-            "records": len(self._doomed.records),
+            "turns": len(self._plan.turns),
+            "records": len(self._plan.records),
             "acts": self._acts,
             "sessions": sessions,
             "digests": self._digests,
         }
-        self._ground.put([(self._end + 1, Action(Entry.ERASE, new_id("e", self._at), self._at, payload))])
+        self._put([(self._end + 1, Action(Entry.ERASE, new_id("e", self._at), self._at, payload))])
 
 
-def _by_session(turns: Sequence[DoomedTurn]) -> dict[int, list[DoomedTurn]]:
-    found: dict[int, list[DoomedTurn]] = defaultdict(list)
-    for turn in turns:
-        found[turn.session].append(turn)
-    return found
+def _claims(seqs: Iterable[int]) -> list[int]:
+    """Return the numbers of the claims of turns."""
+    return [seq * CLAIMS_A_TURN + claim for seq in seqs for claim in range(CLAIMS_A_TURN)]
+
+
+def _by_slot(tx: Transaction, numbers: dict[Space, list[int]]) -> Iterator[tuple[int, Space, list[int]]]:
+    for (slot,) in tx.rows("SELECT slot FROM models WHERE ns = :ns"):
+        yield from ((slot, space, nums) for space, nums in numbers.items())
 
 
 def _words(text: str) -> list[str]:
@@ -357,7 +362,7 @@ def _words(text: str) -> list[str]:
 
 
 def _without_ids(value: object, ids: frozenset[str]) -> object:
-    """A value of JSON without the list items and keys that are one of the ids."""
+    """Return a value of JSON without the list items and keys that are one of the ids."""
     if isinstance(value, dict):
         kept = {name: one for name, one in value.items() if not (name in ids or (isinstance(one, str) and one in ids))}
         return {name: _without_ids(one, ids) for name, one in kept.items()}
@@ -366,93 +371,37 @@ def _without_ids(value: object, ids: frozenset[str]) -> object:
     return value
 
 
-# --- What was erased from a namespace, known again when it comes to it (log/tombstones.py), for every engine.
+# --- For the proof of an erase: what it is about to destroy, and what stays.
+
+_CLAIM_DIGEST_BYTES = 16
+"""A claim's vector is stored behind the digest of its text (admit/proposals.py)."""
 
 
-TOMB_COLUMNS = "seq, noun, session, idx, role, said, timed, key"
-
-
-class Tombs(ABC):
-    """Where nothing was erased, it costs the one look that found no marker to be needed."""
-
-    def __init__(self, marker: Marker | None, namespace: str) -> None:
-        self._marker = marker
-        self._namespace = namespace
-
-    def turn(self, turn: NewTurn, session: str, now: datetime) -> Turn | None:
-        """The erased turn that this one is, by its key or, if its time was given, by role, text and time."""
-        if self._marker is None:
-            return None
-        if turn.key is not None:
-            found = self._by_key(self._marker.session(session), self._marker.key(session, turn.key))
-        elif turn.at_given:
-            mark = self._marker.timed(session, turn.role, turn.text, turn.at)
-            found = self._by_time(self._marker.session(session), mark)
-        else:
-            return None
-        return None if found is None else erased_turn(found[1], turn, self._namespace, session, found[0], now)
-
-    def noun(self, noun_id: str) -> bool:
-        """Whether a turn or record of this id was erased here."""
-        return self._marker is not None and self._has_noun(self._marker.noun(noun_id))
-
-    def stood_at(self, turn: NewTurn, session: str, index: int) -> bool:
-        """Whether this very turn stood at this place of the session and was erased."""
-        if self._marker is None:
-            return False
-        said = self._marker.said(session, turn.role, turn.text)
-        return self._has_said(self._marker.session(session), index, said)
-
-    @abstractmethod
-    def _by_key(self, session: bytes, mark: bytes) -> tuple[int, Tombstone] | None: ...
-    @abstractmethod
-    def _by_time(self, session: bytes, mark: bytes) -> tuple[int, Tombstone] | None: ...
-    @abstractmethod
-    def _has_noun(self, mark: bytes) -> bool: ...
-    @abstractmethod
-    def _has_said(self, session: bytes, index: int, said: bytes) -> bool: ...
-
-
-def read_tomb(row: tuple[object, ...]) -> tuple[int, Tombstone]:
-    """A row of TOMB_COLUMNS, of a turn: its place in the log, and what stands there."""
-    seq, noun, session, index, role, said, timed, key = row
-    assert isinstance(seq, int) and isinstance(noun, bytes) and isinstance(session, bytes) and isinstance(said, bytes)
-    assert isinstance(index, int) and isinstance(role, int)
-    return seq, Tombstone(
-        noun, session, index, ROLES[role], said, timed if isinstance(timed, bytes) else None,
-        key if isinstance(key, bytes) else None,
-    )  # fmt: skip
-
-
-# --- What an erase is about to destroy, read for its proof, for every engine.
-
-
-_DIGEST = 16  # bytes before the vector of a claim (admit/proposals.py)
-
-
-def content_of(ground: Ground, doomed: Doomed, scope: Scope, vectors: Iterable[bytes]) -> Content:
-    names = [*doomed.ids, *doomed.own, *(turn.key for turn in doomed.turns if turn.key is not None)]
+def read_content(tx: Transaction, scope: Scope, noun: str) -> Content:
+    """Return what an erase would destroy."""
+    plan = plan_erase(tx, scope, noun)
+    names = [*plan.gone, *(turn.key for turn in plan.turns if turn.key is not None)]
     if scope is Scope.NAMESPACE:
-        names.append(ground.namespace)
+        names.append(tx.namespace)
     if scope in (Scope.NAMESPACE, Scope.SESSION):
-        names += dict.fromkeys(turn.session_name for turn in doomed.turns)
-    texts = [turn.text for turn in doomed.turns]
-    texts += [text for turn in doomed.turns if turn.metadata for text in _strings(json.loads(turn.metadata))]
-    made = [*doomed.records.values(), *_acts_about(ground, doomed, everything=scope is Scope.NAMESPACE)]
+        names += dict.fromkeys(turn.session_name for turn in plan.turns)
+    texts = [turn.text for turn in plan.turns]
+    texts += [text for turn in plan.turns if turn.metadata for text in _strings(json.loads(turn.metadata))]
+    made = [*plan.records.values(), *_texts_of_acts(tx, plan, everything=scope is Scope.NAMESPACE)]
     return Content(
         tuple(dict.fromkeys(texts)),
         tuple(dict.fromkeys(made)),
         tuple(dict.fromkeys(names)),
-        tuple(dict.fromkeys(vectors)),
+        tuple(dict.fromkeys(_vectors(tx, plan))),
     )
 
 
-def _acts_about(ground: Ground, doomed: Doomed, everything: bool) -> list[str]:
-    gone = doomed.ids | doomed.own
+def _texts_of_acts(tx: Transaction, plan: ErasePlan, everything: bool) -> list[str]:
+    gone = plan.gone
     texts: list[str] = []
-    for _, subject, entry, payload in ground.acts():
+    for _, subject, entry, payload in _acts(tx):
         said = json.loads(payload)
-        if entry == "compact":
+        if entry == Entry.COMPACT:
             told = read_compaction(said).told
             texts += [one.text for one in told if everything or one.id in gone or gone.intersection(one.turn_ids)]
         elif everything or subject in gone:
@@ -460,20 +409,18 @@ def _acts_about(ground: Ground, doomed: Doomed, everything: bool) -> list[str]:
     return texts
 
 
-def vector_spans(doomed: Doomed, records: Iterable[int]) -> list[tuple[Space, int, int]]:
-    """(space, first, last number) of every vector of these turns and of the records of these numbers."""
-    spans = [(Space.RECORD, num, num) for num in records]
-    for turn in doomed.turns:
-        spans += [(space, turn.seq, turn.seq) for space in (Space.TURN, Space.TOLD)]
-        spans.append((Space.CLAIM, turn.seq * CLAIMS_A_TURN, (turn.seq + 1) * CLAIMS_A_TURN - 1))
-    return spans
+def _vectors(tx: Transaction, plan: ErasePlan) -> Iterator[bytes]:
+    seqs = [turn.seq for turn in plan.turns]
+    rows = tx.rows("SELECT records.num FROM records WHERE records.ns = :ns AND records.id IN :ids", ids=list(plan.own))
+    numbers = {Space.TURN: seqs, Space.TOLD: seqs, Space.CLAIM: _claims(seqs), Space.RECORD: [num for (num,) in rows]}
+    for slot, space, nums in _by_slot(tx, numbers):
+        stored = tx.rows(f"SELECT vectors.data FROM vectors WHERE {_NUMBERED}", slot=slot, space=int(space), nums=nums)
+        yield from (_plain_vector(space, data) for (data,) in stored if data)
 
 
-def plain_vector(space: Space, stored: bytes) -> bytes:
-    """As float32; a claim's is kept behind the digest of its text, in half precision."""
-    if space is not Space.CLAIM:
-        return whole([stored])[0]
-    return whole([whole([stored])[0][_DIGEST:] + b"h"])[0]
+def _plain_vector(space: Space, stored: bytes) -> bytes:
+    (vector,) = unpack_vectors([stored])
+    return unpack_vectors([vector[_CLAIM_DIGEST_BYTES:] + b"h"])[0] if space is Space.CLAIM else vector
 
 
 def _strings(value: object) -> list[str]:
@@ -482,3 +429,31 @@ def _strings(value: object) -> list[str]:
     if isinstance(value, dict):
         return [text for one in value.values() for text in _strings(one)]
     return [text for one in value for text in _strings(one)] if isinstance(value, list) else []
+
+
+def read_truth(tx: Transaction) -> Iterator[str]:
+    """Return every text and name that the logs of all namespaces contain, and the ids of records of the others."""
+    for one in tx.every():
+        if one.namespace:
+            yield one.namespace
+        sql = "SELECT log.text, log.id, log.key, log.metadata FROM log WHERE log.ns = :ns AND log.seq >= 0"
+        for row in one.stream(f"{sql} AND log.entry IN ('turn', 'remember')"):
+            yield from (str(value) for value in row if value is not None)
+        for table, column in (("sessions", "name"), ("models", "fingerprint"), ("copies", "path")):
+            for (name,) in one.rows(f"SELECT {column} FROM {table} WHERE ns = :ns"):
+                yield str(name)
+        if one.namespace != tx.namespace:
+            for (noun,) in one.stream("SELECT records.id FROM records WHERE records.ns = :ns"):
+                yield str(noun)
+
+
+def read_live_vectors(tx: Transaction) -> Iterator[bytes]:
+    """Return the vectors, as float32, of documents that exist, of all namespaces."""
+    for one in tx.every():
+        turns = "SELECT log.seq FROM log WHERE log.ns = :ns AND log.seq >= 0 AND log.entry = 'turn'"
+        live = {seq for (seq,) in one.rows(turns)}
+        records = {num for (num,) in one.rows("SELECT records.num FROM records WHERE records.ns = :ns")}
+        for space, num, data in one.stored_vectors():
+            owner = num // CLAIMS_A_TURN if space is Space.CLAIM else num
+            if data and owner in (records if space is Space.RECORD else live):
+                yield _plain_vector(space, data)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from holdfast.errors import MissingExtra, StoreError
 from holdfast.settings import StoreSettings
-from holdfast.store.protocol import Store
+from holdfast.store.store import Store
 from holdfast.store.types import Held
 
 
@@ -22,9 +22,9 @@ def open_store(location: str | os.PathLike[str], settings: StoreSettings) -> Sto
         raise StoreError(
             f"no engine for {name.split('://', 1)[0]}://; give the path of a SQLite file, or postgresql://…"
         )
-    from holdfast.store.sqlite.store import SqliteStore
+    from holdfast.store.sqlite.database import SqliteDatabase
 
-    return SqliteStore(Path(name), settings)
+    return Store(SqliteDatabase(name, settings), settings)
 
 
 def _open_on_server(url: str, settings: StoreSettings) -> Store:
@@ -32,9 +32,9 @@ def _open_on_server(url: str, settings: StoreSettings) -> Store:
         import psycopg  # noqa: F401
     except ImportError as error:
         raise MissingExtra("a store on PostgreSQL", "postgres") from error
-    from holdfast.store.postgres.store import PostgresStore
+    from holdfast.store.postgres.database import PostgresDatabase
 
-    return PostgresStore(url, settings)
+    return Store(PostgresDatabase(url, settings), settings)
 
 
 def default_location() -> str:

@@ -1,4 +1,4 @@
-"""Rows as the nouns of the domain, for every engine: what is in a column, and in which order, is the same in all."""
+"""Conversion between rows and objects: which columns a row has, in which order, and how values are packed."""
 
 from __future__ import annotations
 
@@ -7,23 +7,21 @@ import struct
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
 from holdfast.log.acts import COLLECTION, ActLine, Line, Told, TurnLine, elevated
+from holdfast.log.tombstones import Tombstone
 from holdfast.model import SIGNALS, Action, Entry, Kind, Metadata, NewTurn, Origin, Provenance, Record, Role, Turn
 from holdfast.store.types import COMPACTION
 from holdfast.text.time import from_micros
-
-# --- What every engine keeps in the same way: small numbers for names, and what a record's notches mean.
-
 
 # Stored as numbers: only ever append.
 ROLES = (Role.USER, Role.ASSISTANT, Role.SYSTEM, Role.TOOL)
 KINDS = (Kind.TURN, Kind.FACT, Kind.PREFERENCE, Kind.DECISION, Kind.GUIDANCE, Kind.SUMMARY, Kind.EPISODE)
 SLOTS = 16
-"""Embedding models that a namespace keeps the vectors of; the seventeenth takes the place of the first."""
+"""Embedding models whose vectors a namespace keeps; the seventeenth replaces the first."""
 _BEST_FIRST = tuple(Provenance)
 _DIGITS = 6  # of a confidence: .9 times .8 is .72
 _ROLE_NUMBER = {role: number for number, role in enumerate(ROLES)}
@@ -39,7 +37,7 @@ def kind_number(kind: Kind) -> int:
 
 
 def lowered(provenance: Provenance, confidence: float, notches: int, factor: float) -> tuple[Provenance, float]:
-    """Who vouches for a record, and how surely, so many notches down; there is nothing below the last."""
+    """Return the provenance and confidence of a record that the janitor lowered by some notches."""
     if not notches:
         return provenance, confidence
     down = min(_BEST_FIRST.index(provenance) + notches, len(_BEST_FIRST) - 1)
@@ -51,7 +49,7 @@ _SIGNALS = struct.Struct(f"<{len(SIGNALS)}d")
 
 
 def read_turn(namespace: str, row: tuple[object, ...]) -> Turn:
-    """A row of an engine's TURN_COLUMNS."""
+    """Read a row of TURN_COLUMNS (lines.py)."""
     seq, turn_id, session, index, role, origin, text, at, recorded_at, stability, key, metadata, signals = row
     return Turn(
         id=str(turn_id),
@@ -72,7 +70,7 @@ def read_turn(namespace: str, row: tuple[object, ...]) -> Turn:
 
 
 def read_record(namespace: str, row: tuple[object, ...], turn_ids: Iterable[str], lower: bool = True) -> Record:
-    """A row of an engine's RECORD_COLUMNS. `lower`: as the janitor left it, and not as it was said."""
+    """Read the columns of a record (snapshot.py). `lower`: as the janitor left it, not as it was stated."""
     (_, record_id, kind, text, provenance, confidence, evidence, at, valid_from, valid_to, superseded_by,
      retrieved, last_retrieved, metadata, notches, trust) = row  # fmt: skip
     said = Provenance(str(provenance)), _float(confidence)
@@ -97,7 +95,7 @@ def read_record(namespace: str, row: tuple[object, ...], turn_ids: Iterable[str]
 
 
 def read_line(row: tuple[object, ...]) -> Line:
-    """A row of an engine's columns of whole lines."""
+    """Read a row of LINES (lines.py)."""
     seq, entry, noun, session, index, role, origin, at, at_given, recorded_at, stability, key, text, metadata = row
     assert isinstance(seq, int) and isinstance(at, int) and isinstance(recorded_at, int)
     said, recorded = from_micros(at), from_micros(recorded_at)
@@ -118,7 +116,7 @@ def read_line(row: tuple[object, ...]) -> Line:
 
 
 def speaker_of(metadata: str | None) -> str:
-    """The name the host gave the speaker; most turns have no metadata, and it is not read."""
+    """Return the name that the host gave the speaker. Most turns have no metadata, and none is parsed."""
     if not metadata or ('"speaker"' not in metadata and '"name"' not in metadata):
         return ""
     given = unpack_metadata(metadata)
@@ -143,7 +141,7 @@ def pack_signals(signals: Mapping[str, float]) -> bytes:
 
 
 def read_signals(packed: object) -> Mapping[str, float]:
-    """All twelve, 0 where absent (GATE-11)."""
+    """Return all twelve signals, 0 where absent (GATE-11)."""
     if isinstance(packed, bytes):
         return dict(zip(SIGNALS, _SIGNALS.unpack(packed), strict=True))
     absent = dict.fromkeys(SIGNALS, 0.0)
@@ -151,7 +149,7 @@ def read_signals(packed: object) -> Mapping[str, float]:
 
 
 def read_score(packed: object) -> float:
-    """G alone: a namespace has one for every user turn, and reading all twelve takes several times as long."""
+    """Return G alone: a namespace has one per user turn, and reading all twelve takes several times as long."""
     if isinstance(packed, bytes):
         score: float = _SCORE.unpack_from(packed, _SCORE.size * _G)[0]
         return score
@@ -171,7 +169,7 @@ def _float(value: object) -> float:
 def kept_turn(
     turn: NewTurn, turn_id: str, namespace: str, session: str, index: int, seq: int, recorded_at: datetime
 ) -> Turn:
-    """A turn as the log keeps it."""
+    """Return a new turn as the log keeps it."""
     return Turn(
         id=turn_id,
         namespace=namespace,
@@ -189,13 +187,18 @@ def kept_turn(
     )
 
 
-# --- Records that acts of the log make, for every engine: what the operator had remembered, what a compaction
-# told.
+def read_tombstone_row(row: tuple[object, ...]) -> tuple[int, Tombstone]:
+    """Read a row of TOMBSTONES (lines.py): the place of an erased turn in the log, and its tombstone."""
+    seq, noun, session, index, role, said, timed, key = cast("tuple[Any, ...]", row)
+    return seq, Tombstone(noun, session, index, ROLES[role], said, timed, key)
 
 
-def remembered_record(action: Action) -> Record:
+# --- Records that acts of the log create.
+
+
+def record_of_remember(action: Action) -> Record:
     said = cast("Mapping[str, str]", action.payload)
-    # Only these two: what a caller gave must not pose as what Holdfast notes on records of its own.
+    # Only these two: what a caller gave must not pose as what Holdfast notes on its own records.
     metadata = {name: said[name] for name in ("key", "given") if name in said}
     return Record(
         id=action.subject,
@@ -211,9 +214,8 @@ def remembered_record(action: Action) -> Record:
     )
 
 
-def told_record(told: Told, action: Action, namespace: str) -> Record:
-    """What a compaction told, as a record of the namespace."""
-    # The line may come from another namespace's log, and names that one.
+def record_of_compaction(told: Told, action: Action, namespace: str) -> Record:
+    # The line may come from the log of another namespace, and names that one.
     own = {COLLECTION: elevated(namespace)} if COLLECTION in told.details else {}
     return Record(
         id=told.id,
@@ -229,34 +231,34 @@ def told_record(told: Told, action: Action, namespace: str) -> Record:
     )
 
 
-# --- Vectors in rows take half their room where that loses nothing: derived work rounds them so that they can.
-#
-# A row of half precision is known by its odd length. Whole ones, of other sizes or older stores, are kept as they came.
+# --- Vectors are stored as float16 where that loses nothing; derived work rounds them so that it does. A float16 row
+# has an odd length, because of a mark at its end. Other rows, and rows of older stores, are float32.
+
+_FLOAT16_MARK = b"h"
+_SHORTEST_VECTOR = 64
+"""Bytes: anything shorter is not a vector but a number or two."""
 
 
-_MARK = b"h"
-_LEAST = 64
-"""Bytes: what is shorter is no vector but a number or two."""
-
-
-def halved(vectors: Sequence[bytes]) -> list[bytes]:
-    """Vectors of float32 as they are stored."""
+def pack_vectors(vectors: Sequence[bytes]) -> list[bytes]:
+    """Pack vectors of float32 for storage."""
     stored: list[bytes] = []
     for size, run in groupby(vectors, len):
         part = list(run)
-        if size < _LEAST or size % 4:
+        if size < _SHORTEST_VECTOR or size % 4:
             stored += part
             continue
         full = np.frombuffer(b"".join(part), "<f4").reshape(len(part), -1)
-        with np.errstate(over="ignore"):  # too large for half precision: it stays whole
+        with np.errstate(over="ignore"):  # too large for float16: it stays float32
             half = full.astype("<f2")
         exact = (half.astype("<f4") == full).all(axis=1)
-        stored += [row.tobytes() + _MARK if fits else one for row, fits, one in zip(half, exact, part, strict=True)]
+        stored += [
+            row.tobytes() + _FLOAT16_MARK if fits else one for row, fits, one in zip(half, exact, part, strict=True)
+        ]
     return stored
 
 
-def whole(stored: Sequence[bytes]) -> list[bytes]:
-    """Vectors of float32, as they came."""
+def unpack_vectors(stored: Sequence[bytes]) -> list[bytes]:
+    """Return stored vectors as float32."""
     vectors: list[bytes] = []
     for size, run in groupby(stored, len):
         part = list(run)

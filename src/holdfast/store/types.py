@@ -1,13 +1,15 @@
-"""What goes over the seam to a database: documents, blocks, changes, and what an engine answers with."""
+"""The types that the store takes and returns, and the protocol of a transaction, which both engines implement."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import IntEnum, StrEnum
+from typing import Any, Protocol
 
+from holdfast.log.tombstones import Marker
 from holdfast.model import Decision, Kind, Provenance, Record
 
 COMPACTION = "compaction"
@@ -208,7 +210,7 @@ class SessionSpan:
 
 
 @dataclass(frozen=True)
-class TakenOver:
+class ImportCounts:
     """What became of the lines of another log."""
 
     turns: int
@@ -283,3 +285,99 @@ class Content:
     """Ids, keys, names of sessions and of the namespace."""
     vectors: tuple[bytes, ...]
     """float32, as they came."""
+
+
+# --- Transactions.
+
+Row = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class WrittenLine:
+    """The line of the log that a transaction wrote last: enough to find out whether it was committed."""
+
+    seq: int
+    id: str
+    text: str
+
+
+class Transaction(Protocol):
+    """One namespace inside one database transaction.
+
+    Statements are written once for both engines, in the common subset of their SQL. Values are named (`:id`), and `:ns`
+    is always bound. `column IN :ids` takes a list; with an empty list a statement is not run and returns no rows.
+    Lines of the log are identified by (ns, seq), records and passages by (ns, num), vectors by (ns, slot, space, num):
+    columns of these tables are qualified (`log.seq`), `x.ns = :ns` comes directly before the rest of a key, and every
+    table is restricted to `:ns`, so that a sharded server can send the statement to one node.
+    """
+
+    engine: str
+    namespace: str
+    """Its name; empty for one that was erased."""
+    wrote: WrittenLine | None
+    session_end: tuple[int, int, int] | None
+    """(number of the session, last place of the log, last index of the session) that an append begins with, if known.
+    Only for a namespace from which nothing was erased."""
+    conflict: type[Exception]
+    """Raised when a row breaks a unique key."""
+
+    @property
+    def marker(self) -> Marker: ...
+
+    def rows(self, sql: str, **values: object) -> list[Row]: ...
+    def row(self, sql: str, **values: object) -> Row | None: ...
+    def one(self, sql: str, **values: object) -> Any:
+        """Return the first value of the first row, or None without rows."""
+        ...
+
+    def execute(self, sql: str, **values: object) -> None: ...
+    def stream(self, sql: str, **values: object) -> Iterator[Row]:
+        """Return rows as they are read: there may be more than fit into memory. The statement must have no LIMIT."""
+        ...
+
+    def many(self, sql: str, values: Iterable[Mapping[str, object]]) -> None:
+        """Run a statement once per set of values."""
+        ...
+
+    def insert(self, table: str, columns: str, rows: Iterable[Sequence[object]], conflict: str = "") -> None:
+        """Insert rows; `columns` are all but `ns`, the rest of the key first. No key may occur twice in `rows`."""
+        ...
+
+    def every(self) -> Sequence[Transaction]:
+        """Return a transaction per namespace, also for erased ones, and for the rows that belong to none."""
+        ...
+
+    def whole_store(self) -> Transaction:
+        """Return a transaction for the rows that belong to no namespace."""
+        ...
+
+    def stored_vectors(self) -> Iterator[tuple[Space, int, bytes]]:
+        """Return (space, number, stored bytes) of every vector of the namespace."""
+        ...
+
+    def hold_log(self) -> int:
+        """Return the last place of the log, which no other writer moves until the end of the transaction.
+
+        Creates the namespace if necessary. An erased one gets its name back, and so its tombstones.
+        """
+        ...
+
+    def move_end(self, seq: int) -> None:
+        """Note that the log now ends at this place."""
+        ...
+
+    def hold_views(self) -> None:
+        """Let no other writer change the views of the namespace until the end of the transaction."""
+        ...
+
+    def is_named(self) -> bool:
+        """Tell whether the namespace exists and was not erased."""
+        ...
+
+    def drop_name(self) -> None:
+        """Forget the name of the namespace, as the last step of erasing it."""
+        ...
+
+    def note_unswept(self) -> None:
+        """Note that bytes of erased rows may be left in the files of the store."""
+        ...

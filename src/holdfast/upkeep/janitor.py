@@ -43,7 +43,7 @@ def tidy(
     did = "done before" if before else "nothing to do" if not due else "dry run" if dry_run else "tidied"
     if did == "tidied":
         act = Action(Entry.JANITOR, run, now, pack_tidying(_as_line(due, settings.factor)))
-        if store.act_once(namespace, act):
+        if store.act(namespace, act, once=True):
             refresh_priors(store, namespace)
         else:  # another process was first
             did, due = "done before", []
@@ -58,7 +58,7 @@ def undo(store: Store, namespace: str, run: str, now: datetime) -> Tidied:
     if run not in runs:
         known = f"there are {', '.join(runs[-5:])}" if runs else "there was none yet"
         raise NotFound(f"there is no run {run!r} of the janitor in this namespace; {known}")
-    done = store.act_once(namespace, Action(Entry.JANITOR_UNDO, run, now))
+    done = store.act(namespace, Action(Entry.JANITOR_UNDO, run, now), once=True)
     refresh_priors(store, namespace)
     return _report(run, namespace, "undone" if done else "undone before", [], Counter(), start)
 

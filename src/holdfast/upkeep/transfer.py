@@ -75,7 +75,7 @@ def import_log(
         keeping = Reading(file, settings)
         with _placed(source, keeping):
             lines = _told(keeping.lines(keeping.header()), total // 2, total, progress)
-            taken = store.take_over(namespace, (_redacted(line, redacted) for line in lines))
+            taken = store.import_lines(namespace, (_redacted(line, redacted) for line in lines))
     seconds = round(time.perf_counter() - start, 3)
     return Imported(
         _name(source), namespace, header.namespace, taken.turns, taken.acts, taken.known, taken.left_out, seconds,
@@ -209,7 +209,7 @@ def _length(store: Store, name: str) -> int:
 
 def _copy(source: Store, target: Store, name: str, redacted: Redact, steps: _Steps) -> CopiedNamespace:
     with source.snapshot(name) as view:
-        taken = target.take_over(name, (_copying_redacted(line, redacted) for line in steps.told(view.lines())))
+        taken = target.import_lines(name, (_copying_redacted(line, redacted) for line in steps.told(view.lines())))
     return CopiedNamespace(name, taken.turns, taken.acts, taken.known, taken.left_out, taken.erased)
 
 

@@ -43,7 +43,7 @@ def undo(site: Site, done: Page) -> Page:
 
 def live(site: Site) -> list[str]:
     with site.memory.view as view:
-        return sorted(record.text for record in view.records_page(50, live=True))
+        return sorted(record.text for record in view.recent_records(50))
 
 
 def bees(site: Site) -> Record:
@@ -80,7 +80,7 @@ def test_a_correction_takes_the_place_of_the_old_text_and_says_so(site: Site) ->
     done = site.post("/inspector/correct", {"id": old.id, "text": " Ida keeps twelve hives in Ghent "})
     assert live(site) == ["Ida keeps twelve hives in Ghent"]
     with site.memory.view as view:
-        (new,) = view.records_page(5, live=True)
+        (new,) = view.recent_records(5)
     assert new.kind == old.kind
     (reason,) = site.memory.why(new.id).decisions
     assert f"it corrects {old.id}" in reason.reason
@@ -105,16 +105,16 @@ def test_a_pinned_record_stands_at_the_operators_word_however_often_it_is_pinned
     site.memory.ingest("I keep eleven hives in Ghent and I always harvest in July")
     site.memory.flush()
     with site.memory.view as view:
-        old = view.records_page(5, live=True)[0]
+        old = view.recent_records(5)[0]
     done = site.post("/inspector/pin", {"id": old.id})
     with site.memory.view as view:
-        (new,) = [record for record in view.records_page(5, live=True) if record.text == old.text]
+        (new,) = [record for record in view.recent_records(5) if record.text == old.text]
     assert (new.id != old.id, new.confidence) == (True, 1.0)
     assert "Pinned" in done.text and f"it keeps {old.id} word for word" in site.memory.why(new.id).decisions[0].reason
     undo(site, done)
     site.post("/inspector/pin", {"id": old.id})
     with site.memory.view as view:
-        assert [record.id for record in view.records_page(5, live=True) if record.text == old.text] == [new.id]
+        assert [record.id for record in view.recent_records(5) if record.text == old.text] == [new.id]
 
 
 @pytest.mark.requirement("API-5", "MERGE-6")
@@ -124,7 +124,7 @@ def test_a_merge_is_shown_with_its_statements_and_can_be_divided(site: Site) -> 
         site.memory.ingest(text, session=f"s{number}")
         site.memory.flush()
     with site.memory.view as view:
-        (merged,) = view.records_page(5, merged=True)
+        (merged,) = view.recent_records(5, live=None, merged=True)
     page = site.get("/inspector/merges")
     offered = [attrs["value"] for tag, attrs in page.elements if attrs.get("type") == "checkbox"]
     assert offered == list(said) and "These are two" in page.text

@@ -90,7 +90,8 @@ def timeline(desk: Desk, asked: Asked) -> Response:
     day = asked.given("day")
     until = None if day is None else _end_of(day)
     with desk.memory(asked) as memory, memory.view as view:
-        cards = turn_cards(view, view.turns_page(desk.settings.page + 1, asked.given("before"), until))
+        newest = view.recent_turns(desk.settings.page + 1, until=until, before=asked.given("before"))
+        cards = turn_cards(view, list(newest))
     cards, older = _paged(cards, desk.settings.page)
     days = [(day, list(said)) for day, said in groupby(cards, lambda card: card.turn.at.date())]
     return desk.page("timeline.html", asked, days=days, older=_address(asked, older), day=day)
@@ -130,12 +131,12 @@ def records(desk: Desk, asked: Asked) -> Response:
     kind, said = asked.chosen("kind", _KINDS), asked.chosen("provenance", tuple(Provenance))
     state = asked.chosen("state", [*_STATES, "all"]) or "live"
     with desk.memory(asked) as memory, memory.view as view:
-        found = view.records_page(
+        found = view.recent_records(
             desk.settings.page + 1,
-            asked.given("before"),
             None if kind is None else Kind(kind),
-            None if said is None else Provenance(said),
-            _STATES.get(state),
+            before=asked.given("before"),
+            provenance=None if said is None else Provenance(said),
+            live=_STATES.get(state),
         )
         cards, older = _paged(record_cards(view, found), desk.settings.page)
     return desk.page(
@@ -147,7 +148,7 @@ def records(desk: Desk, asked: Asked) -> Response:
 def guidance(desk: Desk, asked: Asked) -> Response:
     """What binds: rules that were said and are kept word for word, and those of the server's rule files."""
     with desk.memory(asked) as memory, memory.view as view:
-        found = view.records_page(desk.settings.page + 1, asked.given("before"), Kind.GUIDANCE, None, True)
+        found = view.recent_records(desk.settings.page + 1, Kind.GUIDANCE, before=asked.given("before"))
         cards, older = _paged(record_cards(view, found), desk.settings.page)
     nodes = desk.rule_files.read(desk.rules)
     files = [(path, list(of_file)) for path, of_file in groupby(nodes, lambda node: node.path)]
@@ -160,7 +161,7 @@ def guidance(desk: Desk, asked: Asked) -> Response:
 def merges(desk: Desk, asked: Asked) -> Response:
     """Records that took in more than one statement, with all of them, to be judged."""
     with desk.memory(asked) as memory, memory.view as view:
-        found = view.records_page(desk.settings.page + 1, asked.given("before"), live=True, merged=True)
+        found = view.recent_records(desk.settings.page + 1, before=asked.given("before"), merged=True)
         cards, older = _paged(record_cards(view, found), desk.settings.page)
         judged = [(card, statements_of(view, card.record)) for card in cards]
     return desk.page("merges.html", asked, judged=judged, older=_address(asked, older))
@@ -302,7 +303,7 @@ def overview(desk: Desk, asked: Asked) -> Response:
         stats = memory.stats(since)
         scores = memory.calibrate()
         with memory.view as view:
-            newest = turn_cards(view, view.turns_page(_NEWEST))
+            newest = turn_cards(view, list(view.recent_turns(_NEWEST)))
         gate = memory.settings.gate
     return desk.page(
         "overview.html",

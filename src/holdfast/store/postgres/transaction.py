@@ -1,130 +1,276 @@
-"""One namespace inside one transaction: what every statement of the engine goes through."""
+"""One namespace of a PostgreSQL store inside a transaction, and how statements and values are sent to the server.
+
+Statements are written once for both engines (see `Transaction` in store/types.py). Each names its namespace for every
+table it touches: row-level security is the second lock, and a server that is sharded by namespace can send the
+statement to one node.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import count
 from typing import Any
 from uuid import UUID
 
 import psycopg
+from psycopg import errors
+from psycopg.abc import Buffer
+from psycopg.adapt import Dumper, Loader
+from psycopg.postgres import types
+from psycopg.pq import Format
+from psycopg.types.array import ListBinaryDumper
+from psycopg.types.numeric import Int8BinaryDumper
 
 from holdfast.log.tombstones import Marker
+from holdfast.store.types import Row, Space, WrittenLine
 
-Values = Mapping[str, object]
+WHOLE_STORE = UUID(int=0)
+"""The namespace of rows that belong to none, such as the list of backups."""
+_INSERTED_AT_ONCE = 2000
+_FEW = 100  # rows that are read in one round trip; a cursor takes four, and is planned each time
+_PAGE = 100  # rows of a cursor's page: the texts of a log may be long
+_CURSOR_NAMES = count()
+
+_TEXT_COLUMNS = (
+    "id", "entry", "origin", "key", "text", "metadata", "subject", "what", "reason", "details", "stage", "term",
+    "fingerprint", "day", "name", "run", "path", "provenance", "superseded_by", "compaction",
+)  # fmt: skip
+_COLUMN_TYPES = {
+    **dict.fromkeys(_TEXT_COLUMNS, "text"),
+    **dict.fromkeys(("digest", "data", "statement", "noun", "said", "timed"), "bytea"),
+    **dict.fromkeys(("tombstones.session", "tombstones.key"), "bytea"),
+    **dict.fromkeys(("at_given", "undone", "partial"), "boolean"),
+    **dict.fromkeys(("stability", "confidence", "factor", "trust"), "double precision"),
+}
+"""Columns of all tables that are not integers."""
+
+
+@lru_cache(maxsize=2000)
+def translate(sql: str) -> bytes:
+    """Write named values the way psycopg expects them, and lists as arrays."""
+    sql = sql.replace("%", "%%")
+    sql = re.sub(r"\bIN :(\w+)", r"= ANY(%(\1)s)", sql)
+    return re.sub(r"(?<!:):(\w+)", r"%(\1)s", sql).encode()
+
+
+@lru_cache(maxsize=500)
+def _insertion(table: str, columns: str, conflict: str) -> str:
+    """Return a statement that inserts many rows: one array per column.
+
+    COPY would not be much faster, and is not allowed under row-level security.
+    """
+    names = columns.split(", ")
+    kinds = [_COLUMN_TYPES.get(f"{table}.{name}") or _COLUMN_TYPES.get(name, "bigint") for name in names]
+    arrays = ", ".join(f":c{at}::{kind}[]" for at, kind in enumerate(kinds))
+    return f"INSERT INTO {table} (ns, {columns}) SELECT :ns, new.* FROM unnest({arrays}) AS new {conflict}"
 
 
 @dataclass
-class Open:
-    """A connection inside a transaction, and the namespace that the server was told."""
+class OpenConnection:
+    """A connection inside a transaction, and the namespace that the server knows it is about."""
 
     connection: psycopg.Connection
     ns: UUID
 
 
-@dataclass(frozen=True)
-class Wrote:
-    """A line that a transaction wrote: enough to know it again."""
+class PostgresTransaction:
+    engine = "postgresql"
+    conflict: type[Exception] = errors.UniqueViolation
 
-    seq: int
-    id: str
-    text: str
-
-
-class Transaction:
-    """Statements name their values (`%(id)s`); `%(ns)s` is always there."""
-
-    def __init__(self, opened: Open, namespace: str, ns: UUID, secret: bytes) -> None:
+    def __init__(
+        self,
+        opened: OpenConnection,
+        namespace: str,
+        ns: UUID,
+        secret: bytes,
+        check_claim: Callable[[UUID], None] | None = None,
+    ) -> None:
         self._open = opened
         self.namespace = namespace
         self.ns = ns
-        self.secret = secret
-        self.marker = Marker(secret, namespace)
-        self.wrote: Wrote | None = None
-        """The line of the log that was written last."""
+        self._secret = secret
+        self._check_claim = check_claim
+        self._end: int | None = None
+        self.wrote: WrittenLine | None = None
+        self.session_end: tuple[int, int, int] | None = None
 
-    @property
-    def connection(self) -> psycopg.Connection:
-        """For pipelines and COPY; the server has been told the namespace."""
-        self._tell()
-        return self._open.connection
+    @cached_property
+    def marker(self) -> Marker:
+        return Marker(self._secret, self.namespace)
 
-    def of(self, ns: UUID, namespace: str) -> Transaction:
-        """Another namespace in the same transaction."""
-        return Transaction(self._open, namespace, ns, self.secret)
+    # --- running statements
 
-    def every_namespace(self) -> list[tuple[UUID, str | None]]:
-        """All that ever were there, with their names; an erased one has none."""
-        return [(ns, name) for ns, name in self._listed("SELECT ns, name FROM namespaces ORDER BY ns")]
+    def rows(self, sql: str, **values: object) -> list[Row]:
+        cursor = self._run(sql, values)
+        return cursor.fetchall() if cursor is not None and cursor.description else []
+
+    def row(self, sql: str, **values: object) -> Row | None:
+        cursor = self._run(sql, values)
+        return None if cursor is None else cursor.fetchone()
+
+    def one(self, sql: str, **values: object) -> Any:
+        row = self.row(sql, **values)
+        return row[0] if row else None
+
+    def execute(self, sql: str, **values: object) -> None:
+        self._run(sql, values)
+
+    def stream(self, sql: str, **values: object) -> Iterator[Row]:
+        few = self.rows(f"{sql} LIMIT {_FEW + 1}", **values)  # most namespaces have few rows, and need no cursor
+        if len(few) <= _FEW:
+            yield from few
+            return
+        self._name_namespace()
+        with self._open.connection.cursor(f"holdfast_{next(_CURSOR_NAMES)}", binary=True) as cursor:
+            cursor.execute(translate(sql), {"ns": self.ns, **values})
+            while rows := cursor.fetchmany(_PAGE):
+                yield from rows
+
+    def many(self, sql: str, values: Iterable[Mapping[str, object]]) -> None:
+        every = [{"ns": self.ns, **one} for one in values]
+        if every:
+            self._name_namespace()
+            with self._open.connection.cursor() as cursor:
+                cursor.executemany(translate(sql), every)
+
+    def insert(self, table: str, columns: str, rows: Iterable[Sequence[object]], conflict: str = "") -> None:
+        every = list(rows)
+        sql = _insertion(table, columns, conflict)
+        for start in range(0, len(every), _INSERTED_AT_ONCE):
+            part = zip(*every[start : start + _INSERTED_AT_ONCE], strict=True)
+            self._run(sql, {f"c{at}": list(column) for at, column in enumerate(part)})
+
+    def _run(self, sql: str, values: Mapping[str, object]) -> psycopg.Cursor[Row] | None:
+        if any(value == [] for value in values.values()):
+            return None
+        connection, statement, bound = self._open.connection, translate(sql), {"ns": self.ns, **values}
+        if self._open.ns == self.ns:
+            return connection.execute(statement, bound, binary=True)
+        with connection.pipeline():  # one round trip for both
+            self._name_namespace()
+            return connection.execute(statement, bound, binary=True)
+
+    def _name_namespace(self) -> None:
+        """Tell the server which namespace is meant: two snapshots may share a transaction, and it shows one of them."""
+        if self._open.ns != self.ns:
+            # SET and not set_config(): Citus passes only the former on to its nodes (distribution.sql).
+            self._open.connection.execute(f"SET LOCAL holdfast.ns = '{self.ns}'".encode(), prepare=False)
+            self._open.ns = self.ns
+
+    # --- the namespace
+
+    def every(self) -> list[PostgresTransaction]:
+        found = self._listed("SELECT ns, name FROM namespaces ORDER BY ns")
+        return [*(self._of(ns, name or "") for ns, name in found), self.whole_store()]
 
     def every_unswept(self) -> list[UUID]:
-        """Namespaces that something was erased from since the last sweep."""
+        """Return the namespaces from which something was erased since the last sweep."""
         return [ns for (ns,) in self._listed("SELECT ns FROM unswept ORDER BY ns")]
 
-    def _listed(self, sql: str) -> list[tuple[Any, ...]]:
+    def _listed(self, sql: str) -> list[Row]:
         connection = self._open.connection
         connection.execute("SET LOCAL holdfast.listing = 'on'")
         rows = connection.execute(sql.encode(), binary=True).fetchall()
         connection.execute("SET LOCAL holdfast.listing = 'off'")
         return rows
 
-    def rows(self, sql: str, values: Values | None = None) -> list[tuple[Any, ...]]:
-        return self._run(sql, values).fetchall()
+    def whole_store(self) -> PostgresTransaction:
+        return self._of(WHOLE_STORE, "")
 
-    def row(self, sql: str, values: Values | None = None) -> tuple[Any, ...] | None:
-        return self._run(sql, values).fetchone()
+    def _of(self, ns: UUID, namespace: str) -> PostgresTransaction:
+        return PostgresTransaction(self._open, namespace, ns, self._secret)
 
-    def one(self, sql: str, values: Values | None = None) -> Any:
-        """The first value of the first row, None without any."""
-        row = self.row(sql, values)
-        return row[0] if row else None
+    def stored_vectors(self) -> Iterator[tuple[Space, int, bytes]]:
+        for space, num, data in self.stream(
+            "SELECT vectors.space, vectors.num, vectors.data FROM vectors WHERE vectors.ns = :ns"
+        ):
+            yield Space(space), num, data
 
-    def execute(self, sql: str, values: Values | None = None) -> int:
-        """How many rows it changed."""
-        return self._run(sql, values).rowcount
+    def is_named(self) -> bool:
+        return self.one("SELECT namespaces.name FROM namespaces WHERE namespaces.ns = :ns") is not None
 
-    def many(self, sql: str, values: Iterable[Values]) -> None:
-        """The same statement for many values, without waiting for each."""
-        every = [self._with_ns(one) for one in values]
-        if every:
-            with self.connection.cursor() as cursor:
-                cursor.executemany(sql.encode(), every)
+    def hold_log(self) -> int:
+        if self._end is None:
+            row = self.row("SELECT seq, name FROM namespaces WHERE ns = :ns FOR UPDATE")
+            if row is None or row[1] is None:
+                row = self.row(
+                    """INSERT INTO namespaces (ns, name) VALUES (:ns, :name)
+                       ON CONFLICT (ns) DO UPDATE SET name = excluded.name RETURNING seq""",
+                    name=self.namespace,
+                )
+            assert row is not None
+            self._end = int(row[0])
+        return self._end
 
-    def insert(
-        self, into: str, types: Sequence[str], rows: Sequence[Sequence[object]], otherwise: str = "", most: int = 2000
-    ) -> None:
-        """Rows of a table in few statements: `into` is "table (columns but ns)", `types` those of the columns.
+    def move_end(self, seq: int) -> None:
+        self._end = seq
+        self.execute("UPDATE namespaces SET seq = :seq WHERE ns = :ns", seq=seq)
 
-        COPY would be no quicker by much, and is not allowed under row-level security.
-        """
-        arrays = ", ".join(f"%(c{at})s::{kind}[]" for at, kind in enumerate(types))
-        table, columns = into.split(" (", 1)
-        sql = f"INSERT INTO {table} (ns, {columns} SELECT %(ns)s, new.* FROM unnest({arrays}) AS new {otherwise}"
-        for start in range(0, len(rows), most):
-            part = rows[start : start + most]
-            self.execute(sql, {f"c{at}": [row[at] for row in part] for at in range(len(types))})
+    def hold_views(self) -> None:
+        """Also check that the claim of this thread, if it has one, still stands: nobody else can write by now."""
+        if self.row("SELECT 1 FROM views WHERE ns = :ns FOR UPDATE") is None:
+            self.execute("INSERT INTO views (ns) VALUES (:ns) ON CONFLICT (ns) DO NOTHING")
+            self.execute("SELECT 1 FROM views WHERE ns = :ns FOR UPDATE")
+        if self._check_claim is not None:
+            self._check_claim(self.ns)
 
-    def holds(self, line: Wrote | None) -> bool:
-        """Whether the log holds this line at its place."""
+    def drop_name(self) -> None:
+        """Rows never contained the name: `ns` is a mark of it."""
+        self.execute("UPDATE namespaces SET name = NULL WHERE ns = :ns")
+
+    def note_unswept(self) -> None:
+        self.execute("INSERT INTO unswept (ns) VALUES (:ns) ON CONFLICT DO NOTHING")
+
+    def holds(self, line: WrittenLine | None) -> bool:
+        """Tell whether the log contains this line at its place; the log is locked first."""
+        self.execute("SELECT 1 FROM namespaces WHERE ns = :ns FOR UPDATE")
         if line is None:
             return False
-        sql = "SELECT 1 FROM log WHERE ns = %(ns)s AND seq = %(seq)s AND id = %(id)s AND text = %(text)s"
-        return bool(self.one(sql, {"seq": line.seq, "id": line.id, "text": line.text}))
+        sql = "SELECT 1 FROM log WHERE log.ns = :ns AND log.seq = :seq AND log.id = :id AND log.text = :text"
+        return self.row(sql, seq=line.seq, id=line.id, text=line.text) is not None
 
-    def _with_ns(self, values: Values | None) -> Values:
-        return {"ns": self.ns} if values is None else {"ns": self.ns, **values}
 
-    def _run(self, sql: str, values: Values | None) -> psycopg.Cursor[tuple[Any, ...]]:
-        connection = self._open.connection
-        if self._open.ns == self.ns:
-            return connection.execute(sql.encode(), self._with_ns(values), binary=True)
-        with connection.pipeline():  # one round trip for both
-            self._tell()
-            return connection.execute(sql.encode(), self._with_ns(values), binary=True)
+# --- Values. PostgreSQL's text cannot contain U+0000, which SQLite's can, so it is written as two characters. The
+# escape is one to one, so equality and unique keys mean the same.
 
-    def _tell(self) -> None:
-        """A snapshot of another namespace shares the transaction: the server sees one of them at a time."""
-        if self._open.ns != self.ns:
-            # SET and not set_config(): Citus passes on to its nodes only the former (distribution.sql).
-            self._open.connection.execute(f"SET LOCAL holdfast.ns = '{self.ns}'".encode(), prepare=False)
-            self._open.ns = self.ns
+_ESCAPE, _ESCAPED = "\ue000", "\ue000e"  # private use: ordinary text does not contain it
+_NUL, _NUL_ESCAPED = "\x00", "\ue0000"
+_MARK = _ESCAPE.encode()
+
+
+class _TextDumper(Dumper):
+    oid = types["text"].oid
+
+    def dump(self, obj: str) -> Buffer:
+        if _ESCAPE in obj or _NUL in obj:
+            obj = obj.replace(_ESCAPE, _ESCAPED).replace(_NUL, _NUL_ESCAPED)
+        return obj.encode()
+
+
+class _BinaryTextDumper(_TextDumper):
+    format = Format.BINARY
+
+
+class _TextLoader(Loader):
+    def load(self, data: Buffer) -> str:
+        raw = bytes(data)
+        text = raw.decode()
+        return text.replace(_NUL_ESCAPED, _NUL).replace(_ESCAPED, _ESCAPE) if _MARK in raw else text
+
+
+class _BinaryTextLoader(_TextLoader):
+    format = Format.BINARY
+
+
+def register_types(connection: psycopg.Connection) -> None:
+    adapters = connection.adapters
+    adapters.register_dumper(str, _TextDumper)
+    adapters.register_dumper(str, _BinaryTextDumper)
+    adapters.register_loader("text", _TextLoader)
+    adapters.register_loader("text", _BinaryTextLoader)
+    adapters.register_dumper(list, ListBinaryDumper)
+    # All integers as bigint: otherwise a statement is prepared once per width of its values.
+    adapters.register_dumper(int, Int8BinaryDumper)

@@ -3,25 +3,54 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, suppress
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
 from itertools import count
 from pathlib import Path
+from typing import ClassVar
 from urllib.parse import quote
 
 import apsw
 
-from holdfast.errors import StoreBusy, StoreDamaged, StoreForeign, StoreNewer
+from holdfast.errors import StoreBusy, StoreDamaged, StoreError, StoreForeign, StoreNewer, StoreReadOnly
 from holdfast.log.align import digest
 from holdfast.settings import StoreSettings
-from holdfast.store.rows import ROLES, SLOTS
-from holdfast.store.sqlite.connection import NS_SHIFT, NUMBER_MASK, number_of, place, translated, vector_place
+from holdfast.store.rows import ROLES
 from holdfast.store.sqlite.schema import APPLICATION_ID, SCHEMA
-from holdfast.store.types import PASSAGES_STAGE, Held, Space
+from holdfast.store.types import Held
 
+FILES = ("", "-wal", "-shm", "-lock", "-work")
+"""Suffixes of the files of a store."""
+_PIECE = 4_000_000
+_OVERLAP = 4096  # a string that is searched for is shorter
 _COMPANIONS = ("-wal", "-shm")
 """Files of SQLite's beside the store: pages that are not in it yet, and their index."""
 _FAULTS_NAMED = 3
+
+
+@contextmanager
+def translated(path: Path) -> Iterator[None]:
+    """SQLite's errors in our own words."""
+    try:
+        yield
+    except (apsw.NotADBError, apsw.CorruptError) as error:
+        raise StoreDamaged(
+            f"{path} is damaged or not a database ({error}). Restore it from a backup, or move it away to start anew"
+        ) from error
+    except (apsw.ReadOnlyError, apsw.PermissionsError) as error:
+        raise StoreReadOnly(
+            f"{path} cannot be written ({error}). Check the rights of the file and its folder"
+        ) from error
+    except (apsw.BusyError, apsw.LockedError) as error:
+        raise StoreBusy(f"{path} is held by another process for too long ({error}). Try again") from error
+    except apsw.FullError as error:
+        raise StoreError(f"the disk of {path} is full; nothing of this write was kept") from error
+    except apsw.CantOpenError as error:
+        raise StoreError(f"cannot open {path} ({error}). Does its folder exist, and may you write there?") from error
+    except apsw.IOError as error:
+        raise StoreError(f"the disk of {path} failed ({error}); nothing of this write was kept") from error
 
 
 def copy_store(
@@ -186,131 +215,56 @@ def _ends_of_logs(reader: apsw.Connection) -> list[tuple[object, ...]]:
     return list(reader.execute("SELECT ns, count(*), max(pos) FROM log GROUP BY ns ORDER BY ns"))
 
 
-# --- What is in the tables and should not be: rows that belong to nothing, vectors of no length. For the doctor.
+# --- The bytes of the files, for the proof of an erase.
 
 
-_IS_TURN = "EXISTS (SELECT 1 FROM log WHERE log.pos = (?1 << {shift}) | {num} AND log.entry = 'turn')"
-_IS_RECORD = "EXISTS (SELECT 1 FROM records WHERE records.ns = ?1 AND records.id = subject)"
-_IS_NOUN = f"""(EXISTS (SELECT 1 FROM log WHERE log.ns = ?1 AND log.id = subject AND log.entry = 'turn')
-                OR {_IS_RECORD})"""
+class RawFiles:
+    """Reads the files of a store as bytes.
 
-
-def _turn(num: str) -> str:
-    return _IS_TURN.format(shift=NS_SHIFT, num=num)
-
-
-_ORPHANS = {
-    "record of no turn": f"""SELECT id FROM records WHERE ns = ?1
-        AND NOT EXISTS (SELECT 1 FROM sources WHERE ns = ?1 AND record = records.pos & {NUMBER_MASK})
-        AND NOT EXISTS (SELECT 1 FROM log WHERE log.ns = ?1 AND log.id = records.id
-                        AND log.entry <> 'turn' AND log.entry = 'remember')""",
-    "record of a turn that is gone": f"""SELECT DISTINCT records.id FROM sources
-        JOIN records ON records.pos = (?1 << {NS_SHIFT}) | sources.record
-        WHERE sources.ns = ?1 AND NOT {_turn("sources.turn")}""",
-    "link of no record": f"""SELECT DISTINCT record FROM sources WHERE ns = ?1
-        AND NOT EXISTS (SELECT 1 FROM records WHERE records.pos = (?1 << {NS_SHIFT}) | sources.record)""",
-    "receipt of nothing": f"SELECT DISTINCT subject FROM receipts WHERE ns = ?1 AND NOT {_IS_NOUN}",
-    "count of no record": f"SELECT subject FROM retrievals WHERE ns = ?1 AND NOT {_IS_RECORD}",
-    "signals of no turn": f"""SELECT pos & {NUMBER_MASK} FROM signals WHERE ns = ?1
-        AND NOT {_turn(f"(signals.pos & {NUMBER_MASK})")}""",
-}
-_NO_PASSAGE = f"pos BETWEEN ?2 AND ?3 AND NOT {_turn('passages.turn')}"
-# A record whose text changed leaves the vector of its old number behind (records.py): that number is gone, not lost.
-_NUM = f"(vectors.pos & {NUMBER_MASK})"
-_BELONGS = {
-    Space.TURN: _turn(_NUM),
-    Space.TOLD: _turn(_NUM),
-    Space.WINDOW: _turn(_NUM),
-    Space.RECORD: f"""(EXISTS (SELECT 1 FROM records WHERE records.pos = (?1 << {NS_SHIFT}) | {_NUM})
-                       OR EXISTS (SELECT 1 FROM gone WHERE gone.ns = ?1 AND gone.num = {_NUM}))""",
-}
-
-
-def orphans(connection: apsw.Connection, ns: int) -> list[tuple[str, str]]:
-    """(what it is, its id or number)."""
-    found = [(what, str(one)) for what, sql in _ORPHANS.items() for (one,) in connection.execute(sql, (ns,))]
-    rows = connection.execute(f"SELECT pos FROM passages WHERE {_NO_PASSAGE}", _span(ns))
-    found += [("passage of no turn", str(number_of(pos))) for (pos,) in rows if isinstance(pos, int)]
-    for space, where, span in _lost_vectors(ns):
-        rows = connection.execute(f"SELECT pos FROM vectors WHERE {where}", span)
-        noun = "record" if space is Space.RECORD else "turn"
-        found += [
-            (f"vector of no {noun}", f"{space.name.lower()} {number_of(pos)}")
-            for (pos,) in rows
-            if isinstance(pos, int)
-        ]
-    return found
-
-
-def drop_lost(connection: apsw.Connection, ns: int) -> None:
-    """What a rebuild would leave, and must not where something is wrong: lost vectors and counts, and all the cuts of
-    long turns, which are made anew.
+    Closing any handle on the database or its -shm would drop the locks that SQLite holds on them for this whole
+    process (POSIX), so those handles are kept until the last store on the path is closed.
     """
-    connection.execute("DELETE FROM passages WHERE pos BETWEEN ? AND ?", _span(ns)[1:])
-    connection.execute("DELETE FROM cursors WHERE ns = ? AND stage = ?", (ns, PASSAGES_STAGE))
-    connection.execute(f"DELETE FROM retrievals WHERE ns = ?1 AND NOT {_IS_RECORD}", (ns,))
-    for _, where, span in _lost_vectors(ns):
-        connection.execute(f"DELETE FROM vectors WHERE {where}", span)
 
+    _gate = threading.Lock()
+    _open: ClassVar[Counter[Path]] = Counter()
+    _kept: ClassVar[dict[Path, dict[tuple[int, int], int]]] = {}
 
-def _span(ns: int) -> tuple[int, int, int]:
-    return ns, place(ns, 0), place(ns + 1, 0) - 1
+    def __init__(self, path: Path) -> None:
+        self._path = path.resolve()
+        self._closed = False
+        with self._gate:
+            self._open[self._path] += 1
 
+    def read(self) -> Iterator[tuple[str, Iterator[bytes]]]:
+        for ending in FILES:
+            file = self._path.with_name(self._path.name + ending)
+            if file.exists():
+                yield str(file), self._pieces(file)
 
-def _lost_vectors(ns: int) -> Iterator[tuple[Space, str, tuple[int, int, int]]]:
-    """Vectors of each space of each model that belong to nothing."""
-    for slot in range(SLOTS):
-        for space, belongs in _BELONGS.items():
-            first = vector_place(ns, slot, space, 0)
-            yield space, f"pos BETWEEN ?2 AND ?3 AND NOT {belongs}", (ns, first, first | NUMBER_MASK)
+    def _pieces(self, file: Path) -> Iterator[bytes]:
+        handle = self._handle(file)
+        at = 0
+        while piece := os.pread(handle, _PIECE + _OVERLAP, at):
+            yield piece
+            at += _PIECE
 
+    def _handle(self, file: Path) -> int:
+        with self._gate:
+            state = file.stat()
+            kept = self._kept.setdefault(self._path, {})
+            known = (state.st_dev, state.st_ino)
+            if known not in kept:
+                kept[known] = os.open(file, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+            return kept[known]
 
-def models(connection: apsw.Connection, ns: int) -> dict[str, int]:
-    """Every model that has vectors here, and how many turns and records it embedded."""
-    found = {}
-    for slot, fingerprint in list(connection.execute("SELECT slot, fingerprint FROM models WHERE ns = ?", (ns,))):
-        assert isinstance(slot, int)
-        count = 0
-        for space in (Space.TURN, Space.RECORD):
-            first = vector_place(ns, slot, space, 0)
-            many = connection.execute(
-                "SELECT count(*) FROM vectors WHERE pos BETWEEN ? AND ?", (first, first | NUMBER_MASK)
-            ).get
-            count += many
-        found[str(fingerprint)] = count
-    return found
-
-
-def odd_vectors(
-    connection: apsw.Connection, ns: int, slot: int, sizes: Mapping[Space, int]
-) -> Iterator[tuple[Space, int]]:
-    """Vectors whose row is not of the size, in bytes of float32, that it should be."""
-    for space, size in sizes.items():
-        first = vector_place(ns, slot, space, 0)
-        away = first - vector_place(ns, slot, Space.TURN, 0)
-        own = f"SELECT 1 FROM vectors AS own WHERE own.pos = vectors.pos - {away}"
-        borrowed = f"(length(data) = 0 AND EXISTS ({own}))" if space is Space.TOLD else "FALSE"  # AS_TURN
-        rows = connection.execute(
-            f"""SELECT pos FROM vectors WHERE pos BETWEEN ? AND ? AND NOT {borrowed}
-                AND (typeof(data) <> 'blob' OR length(data) NOT IN ({size}, {size // 2 + 1}))""",  # halves.py
-            (first, first | NUMBER_MASK),
-        ).fetchall()
-        yield from ((space, number_of(pos)) for (pos,) in rows if isinstance(pos, int))
-
-
-def drop_vectors(connection: apsw.Connection, ns: int, fingerprint: str) -> None:
-    """Everything that one model made here; whoever derives next asks it again."""
-    row = connection.execute("SELECT slot FROM models WHERE ns = ? AND fingerprint = ?", (ns, fingerprint)).fetchone()
-    if row is None:
-        return
-    slot = row[0]
-    assert isinstance(slot, int)
-    for space in Space:
-        first = vector_place(ns, slot, space, 0)
-        connection.execute("DELETE FROM vectors WHERE pos BETWEEN ? AND ?", (first, first | NUMBER_MASK))
-    connection.execute("DELETE FROM segments WHERE ns = ? AND slot = ?", (ns, slot))
-    connection.execute(
-        """DELETE FROM cursors WHERE ns = ?1 AND (stage GLOB 'vectors:*' OR stage GLOB 'segments:*')
-           AND substr(stage, -length(?2) - 1) = ':' || ?2""",
-        (ns, fingerprint),
-    )
+    def close(self) -> None:
+        """After the connections: then there are no locks left to drop, unless another store has the file open."""
+        with self._gate:
+            if self._closed:
+                return
+            self._closed = True
+            self._open[self._path] -= 1
+            if self._open[self._path] <= 0:
+                del self._open[self._path]
+                for handle in self._kept.pop(self._path, {}).values():
+                    os.close(handle)

@@ -1,0 +1,694 @@
+"""One namespace as it was at one moment: every read of the store."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+from typing import Any
+
+from holdfast.log.acts import Line
+from holdfast.log.align import Place
+from holdfast.log.tombstones import Tombstone
+from holdfast.model import Action, Decision, Entry, Kind, Metadata, Provenance, Record, Turn
+from holdfast.store.health import models, odd_vectors, orphans
+from holdfast.store.lines import LINES, TOMBSTONES, TURN_COLUMNS, TURN_JOINS, has_tombstones, last_index
+from holdfast.store.rows import (
+    KINDS,
+    ROLES,
+    SLOTS,
+    kind_number,
+    lowered,
+    read_line,
+    read_record,
+    read_score,
+    read_tombstone_row,
+    read_turn,
+    speaker_of,
+    unpack_metadata,
+    unpack_vectors,
+)
+from holdfast.store.types import (
+    COMPACTION,
+    BlockRef,
+    Counts,
+    Document,
+    Idle,
+    Row,
+    SessionSpan,
+    Space,
+    Standing,
+    Transaction,
+)
+from holdfast.text.time import from_micros, to_micros
+
+# --- How far everything of a namespace has come, read in one statement: a search needs all of it, piece by piece.
+
+_END, _CURSOR, _DOCUMENTS, _SEGMENTS, _MODEL, _ANY = range(6)
+# Sessions have a cursor each, so there may be many of those: they are read one by one.
+_HEADS = f"""SELECT {_CURSOR} AS what, stage AS name, done AS one, 0 AS other, 0 AS third
+        FROM cursors WHERE ns = :ns AND stage < 'compact:'
+    UNION ALL SELECT {_CURSOR}, stage, done, 0, 0 FROM cursors WHERE ns = :ns AND stage >= 'compact;'
+    UNION ALL SELECT {_END}, 'turns', max(log.seq), 0, 0 FROM log WHERE log.ns = :ns AND log.seq >= 0
+    UNION ALL SELECT {_END}, 'records', max(records.num), 0, 0 FROM records WHERE records.ns = :ns AND records.num >= 0
+    UNION ALL SELECT {_END}, 'passages', max(passages.num), 0, 0 FROM passages WHERE passages.ns = :ns
+    UNION ALL SELECT {_DOCUMENTS}, '', space, block, version FROM documents WHERE ns = :ns
+    UNION ALL SELECT {_SEGMENTS}, '', space * {SLOTS} + slot, block, version FROM segments WHERE ns = :ns
+    UNION ALL SELECT {_MODEL}, fingerprint, slot, 0, 0 FROM models WHERE ns = :ns
+    UNION ALL SELECT {_ANY}, 'hidden', 1, 0, 0 WHERE EXISTS (SELECT 1 FROM hidden WHERE ns = :ns)
+    UNION ALL SELECT {_ANY}, 'gone', 1, 0, 0 WHERE EXISTS (SELECT 1 FROM gone WHERE ns = :ns)
+    UNION ALL SELECT {_ANY}, 'retired', 1, 0, 0 WHERE EXISTS (
+        SELECT 1 FROM records /*INDEXED BY records_retired*/ WHERE records.ns = :ns AND superseded_by IS NOT NULL)"""
+
+
+@dataclass
+class Heads:
+    ends: dict[str, int] = field(default_factory=dict)
+    """The highest number in use, of turns, records and passages."""
+    cursors: dict[str, int] = field(default_factory=dict)
+    """All but those of compactions."""
+    documents: dict[int, list[BlockRef]] = field(default_factory=lambda: defaultdict(list))
+    """By space."""
+    segments: dict[tuple[int, int], list[BlockRef]] = field(default_factory=lambda: defaultdict(list))
+    """By space and slot."""
+    slots: dict[str, int] = field(default_factory=dict)
+    """By the fingerprint of the model."""
+    some: set[str] = field(default_factory=set)
+    """Those of hidden, gone and retired that are not empty."""
+
+
+def _read_heads(tx: Transaction) -> Heads:
+    heads = Heads()
+    for what, name, one, other, third in sorted(tx.rows(_HEADS), key=lambda row: (row[0], row[3])):  # blocks in order
+        if what == _END:
+            heads.ends[name] = one or 0
+        elif what == _CURSOR:
+            heads.cursors[name] = one
+        elif what == _DOCUMENTS:
+            heads.documents[one].append(BlockRef(other, third))
+        elif what == _SEGMENTS:
+            heads.segments[divmod(one, SLOTS)].append(BlockRef(other, third))
+        elif what == _MODEL:
+            heads.slots[name] = one
+        else:
+            heads.some.add(name)
+    return heads
+
+
+# --- Statements.
+
+_IN_SESSION = """log.session = (SELECT named.session FROM sessions AS named
+    WHERE named.ns = :ns AND named.name = :session)"""
+_NEWEST = {
+    "sqlite": f"""SELECT {TURN_COLUMNS} FROM log {TURN_JOINS} WHERE log.ns = :ns AND log.entry = 'turn'{{where}}
+        ORDER BY log.at DESC, log.seq DESC LIMIT :limit""",
+    # Turns are chosen before anything is joined to them: otherwise the server may join all of a small namespace.
+    "postgresql": f"""SELECT {TURN_COLUMNS} FROM (SELECT * FROM log WHERE log.ns = :ns AND log.entry = 'turn'{{where}}
+        ORDER BY log.at DESC, log.seq DESC LIMIT :limit) AS log {TURN_JOINS}
+        WHERE log.ns = :ns ORDER BY log.at DESC, log.seq DESC""",
+}
+_PLACES = f"""SELECT log.idx, log.digest, log.at, log.at_given, log.role FROM log /*INDEXED BY log_by_place*/
+        WHERE log.ns = :ns AND {_IN_SESSION} AND log.entry = 'turn'
+    UNION ALL SELECT log.idx, NULL, NULL, NULL, NULL FROM log /*INDEXED BY log_by_key*/
+        WHERE log.ns = :ns AND {_IN_SESSION} AND log.key IS NOT NULL"""
+
+_RECORD_COLUMNS = """records.num, records.id, records.kind, records.text, records.provenance, records.confidence,
+    records.evidence_count, records.at, records.valid_from, records.valid_to, records.superseded_by,
+    retrievals.count, retrievals.last, records.metadata, records.notches, records.trust"""
+_FROM_RECORDS = "FROM records LEFT JOIN retrievals ON retrievals.ns = :ns AND retrievals.subject = records.id"
+_RECORDS = f"""SELECT {_RECORD_COLUMNS}, CAST((SELECT json_object_agg(sources.turn, log.id) FROM sources
+    JOIN log ON log.ns = :ns AND log.seq = sources.turn
+    WHERE sources.ns = :ns AND sources.record = records.num) AS TEXT) {_FROM_RECORDS}"""
+"""… with the place and id of each turn that they come from."""
+# A record all of whose turns are hidden is hidden: a hidden turn is not served as a fact. So is a summary any of whose
+# turns is hidden: its text may contain what was said there.
+_OF_HIDDEN = f"""SELECT sources.record FROM hidden
+    JOIN log ON log.ns = :ns AND log.id = hidden.subject AND log.entry = 'turn'
+    JOIN sources ON sources.ns = :ns AND sources.turn = log.seq
+    WHERE hidden.ns = :ns GROUP BY sources.ns, sources.record
+    HAVING count(*) = (SELECT count(*) FROM sources AS every WHERE every.ns = :ns AND every.record = sources.record)
+    OR EXISTS (SELECT 1 FROM records AS summary WHERE summary.ns = :ns AND summary.num = sources.record
+               AND summary.kind = {kind_number(Kind.SUMMARY)} AND summary.compaction IS NOT NULL)"""
+_NOT_HIDDEN = f"""NOT EXISTS (SELECT 1 FROM hidden WHERE hidden.ns = :ns AND hidden.subject = records.id)
+    AND records.num NOT IN ({_OF_HIDDEN})"""
+_IS_LIVE = f"(records.superseded_by IS NULL AND {_NOT_HIDDEN})"
+_HIDDEN_TURNS = """SELECT log.seq FROM hidden
+    JOIN log ON log.ns = :ns AND log.id = hidden.subject AND log.entry = 'turn' WHERE hidden.ns = :ns"""
+_HIDDEN_RECORDS = f"""SELECT records.num FROM hidden
+        JOIN records ON records.ns = :ns AND records.id = hidden.subject WHERE hidden.ns = :ns
+    UNION ALL SELECT gone.num FROM gone WHERE gone.ns = :ns
+    UNION ALL {_OF_HIDDEN}"""
+_FROM_SESSION = """EXISTS (SELECT 1 FROM sources JOIN log ON log.ns = :ns AND log.seq = sources.turn
+    WHERE sources.ns = :ns AND sources.record = records.num AND log.session = :session)"""
+_LEFT_OVER = f"""SELECT {TURN_COLUMNS} FROM log {TURN_JOINS}
+    WHERE log.ns = :ns AND {_IN_SESSION} AND log.idx <= :upto AND log.entry = 'turn'
+    AND NOT EXISTS (SELECT 1 FROM sources JOIN records ON records.ns = :ns AND records.num = sources.record
+        WHERE sources.ns = :ns AND sources.turn = log.seq AND records.compaction IS NOT NULL AND NOT records.partial
+        AND {_NOT_HIDDEN})
+    ORDER BY log.idx"""
+_SUCCESSORS = """SELECT sources.turn, records.superseded_by, records.metadata FROM sources
+    JOIN records ON records.ns = :ns AND records.num = sources.record
+    WHERE sources.ns = :ns AND sources.turn IN :turns
+    AND (records.superseded_by IS NOT NULL OR records.metadata LIKE '%"revises"%')"""
+_TURNS_OF = """SELECT records.id, sources.turn FROM records
+    JOIN sources ON sources.ns = :ns AND sources.record = records.num
+    WHERE records.ns = :ns AND records.id IN :ids"""
+_STANDING = f"""SELECT {_RECORD_COLUMNS}, records.born, records.retired, hidden.seq, vectors.data {_FROM_RECORDS}
+    JOIN vectors ON vectors.ns = :ns AND vectors.slot = :slot AND vectors.space = :space AND vectors.num = records.num
+    LEFT JOIN hidden ON hidden.ns = :ns AND hidden.subject = records.id
+    WHERE records.ns = :ns AND records.num > :after ORDER BY records.num"""
+_IDLE = f"""SELECT records.id, records.kind, records.text, records.provenance, records.confidence, records.notches,
+    records.trust, records.at, made.recorded_at,
+    (SELECT max(log.at) FROM sources JOIN log ON log.ns = :ns AND log.seq = sources.turn
+     WHERE sources.ns = :ns AND sources.record = records.num),
+    (SELECT max(tended.at) FROM tended WHERE tended.ns = :ns AND tended.subject = records.id),
+    made.entry = 'remember'
+    FROM records LEFT JOIN log AS made ON made.ns = :ns AND made.seq = records.born
+    WHERE records.ns = :ns AND records.num >= 0 AND {_IS_LIVE}
+    AND NOT EXISTS (SELECT 1 FROM retrievals WHERE retrievals.ns = :ns AND retrievals.subject = records.id)
+    ORDER BY records.num"""
+
+# A session without turns comes after all others.
+_LAST = """coalesce((SELECT max(log.at) FROM log
+    WHERE log.ns = :ns AND log.session = sessions.session AND log.entry = 'turn'), -4611686018427387904)"""
+_TURNS_IN = "FROM log WHERE log.ns = :ns AND log.session = spans.session AND log.entry = 'turn'"
+_SESSIONS = f"""WITH spans AS (SELECT session, name, {_LAST} AS last FROM sessions WHERE sessions.ns = :ns)
+    SELECT name, (SELECT count(*) {_TURNS_IN}), (SELECT min(log.at) {_TURNS_IN}), last
+    FROM spans WHERE CAST(:before AS TEXT) IS NULL
+        OR (last, session) < (SELECT behind.last, behind.session FROM spans AS behind WHERE behind.name = :before)
+    ORDER BY last DESC, session DESC LIMIT :limit"""
+
+_MADE = "SELECT count(*) FROM records WHERE records.ns = :ns AND records.kind = {} AND records.compaction IS NOT NULL"
+_COUNTS = f"""SELECT (SELECT count(*) FROM sessions WHERE ns = :ns),
+    (SELECT count(*) FROM log WHERE log.ns = :ns AND log.entry = 'turn'),
+    (SELECT count(*) FROM records WHERE records.ns = :ns AND records.superseded_by IS NULL),
+    ({_MADE.format(kind_number(Kind.SUMMARY))}),
+    ({_MADE.format(kind_number(Kind.GUIDANCE))}),
+    (SELECT count(*) FROM hidden WHERE ns = :ns)"""
+_DOCUMENTS_OF = {
+    Space.TURN: """SELECT log.seq, log.text, log.at, log.session, log.idx, log.role, log.metadata FROM log
+        WHERE log.ns = :ns AND log.seq > :after AND log.entry = 'turn' ORDER BY log.seq LIMIT :limit""",
+    Space.RECORD: """SELECT records.num, records.text, records.at, records.born, records.kind, records.provenance,
+        records.confidence, records.notches, records.trust
+        FROM records WHERE records.ns = :ns AND records.num > :after ORDER BY records.num LIMIT :limit""",
+    Space.PASSAGE: """SELECT passages.num, passages.turn, passages.start, passages.stop
+        FROM passages WHERE passages.ns = :ns AND passages.num > :after ORDER BY passages.num LIMIT :limit""",
+}
+# A vector of what a turn tells may be the turn's own, and is then stored empty (AS_TURN).
+_TOLD = f"""CASE WHEN length(vectors.data) > 0 THEN vectors.data ELSE (SELECT own.data FROM vectors AS own
+    WHERE own.ns = :ns AND own.slot = :slot AND own.space = {int(Space.TURN)} AND own.num = vectors.num) END"""
+_IN_SPACE = "WHERE vectors.ns = :ns AND vectors.slot = :slot AND vectors.space = :space"
+_PAGE = 500
+"""Turns that are read at once when all of them may be asked for."""
+
+
+class Snapshot:
+    """One namespace as it was at one moment. Safe to use only in the thread and for the time it was opened for."""
+
+    def __init__(self, tx: Transaction) -> None:
+        self._tx = tx
+        self._postings: dict[tuple[int, str], list[tuple[int, bytes]]] = {}
+        """What was read, by space and term."""
+
+    @cached_property
+    def _heads(self) -> Heads:
+        return _read_heads(self._tx)
+
+    def _has_no(self, kind: str) -> bool:
+        """Tell whether there is none of a kind, if that was read already; reading the rows is as fast as asking."""
+        return "_heads" in self.__dict__ and kind not in self._heads.some
+
+    # --- the log
+
+    def end(self, space: Space = Space.TURN) -> int:
+        """Return the highest number in use; of turns, the end of the log."""
+        table, key = {Space.RECORD: ("records", "num"), Space.PASSAGE: ("passages", "num")}.get(space, ("log", "seq"))
+        sql = f"SELECT max({table}.{key}) FROM {table} WHERE {table}.ns = :ns AND {table}.{key} >= 0"
+        return int(self._tx.one(sql) or 0)
+
+    def lines(self) -> Iterator[Line]:
+        """Return the whole log in order, one line at a time."""
+        return map(read_line, self._tx.stream(f"{LINES} WHERE log.ns = :ns AND log.seq >= 0 ORDER BY log.seq"))
+
+    def line_counts(self) -> dict[str, int]:
+        """Return the number of lines of each kind, by the name of the kind."""
+        sql = "SELECT log.entry, count(*) FROM log WHERE log.ns = :ns AND log.seq >= 0 GROUP BY log.ns, log.entry"
+        return dict(sorted(self._tx.rows(sql)))
+
+    def acts(self, subject: str) -> list[Action]:
+        """Return the acts about a turn, a record or a run, oldest first."""
+        rows = self._tx.rows(
+            """SELECT log.entry, log.id, log.at, log.text FROM log
+               WHERE log.ns = :ns AND log.id = :subject AND log.entry <> 'turn' ORDER BY log.seq""",
+            subject=subject,
+        )
+        return [_read_action(*row) for row in rows]
+
+    def entries(self, entry: Entry) -> list[Action]:
+        """Return all acts of one kind, oldest first."""
+        rows = self._tx.rows(
+            """SELECT log.entry, log.id, log.at, log.text FROM log
+               WHERE log.ns = :ns AND log.entry <> 'turn' AND log.entry = :entry ORDER BY log.seq""",
+            entry=entry.value,
+        )
+        return [_read_action(*row) for row in rows]
+
+    def proposals(self, turn_ids: Sequence[str]) -> dict[str, Metadata]:
+        """Return what a chat model proposed for these turns, by turn."""
+        sql = """SELECT log.id, log.text FROM log
+            WHERE log.ns = :ns AND log.id IN :ids AND log.entry <> 'turn' AND log.entry = 'propose'"""
+        return {turn_id: unpack_metadata(text) for turn_id, text in self._tx.rows(sql, ids=list(turn_ids))}
+
+    # --- sessions
+
+    def session_number(self, session: str) -> int | None:
+        number = self._tx.one("SELECT session FROM sessions WHERE ns = :ns AND name = :name", name=session)
+        return None if number is None else int(number)
+
+    def sessions(self, limit: int, before: str | None = None) -> list[SessionSpan]:
+        """Return a page of sessions, the most recent first; `before` names the last session of the previous page."""
+        return [
+            SessionSpan(name, turns, from_micros(first), from_micros(last))
+            if turns
+            else SessionSpan(name, 0, None, None)
+            for name, turns, first, last in self._tx.rows(_SESSIONS, limit=limit, before=before)
+        ]
+
+    def last_index(self, session: str) -> int:
+        """Return the highest index the session ever gave, -1 before its first turn; erased turns keep theirs."""
+        return last_index(self._tx, self.session_number(session), session)
+
+    def places(self, session: str) -> list[Place]:
+        """Return what alignment needs to know of each turn of a session, in order."""
+        found, keyed = [], set()
+        for index, digest, at, given, role in self._tx.rows(_PLACES, session=session):
+            if digest is None:
+                keyed.add(index)
+            else:
+                found.append((index, digest, from_micros(at) if given else None, ROLES[role]))
+        return [Place(*place, place[0] in keyed) for place in sorted(found, key=lambda place: place[0])]
+
+    def numbers_before(self, session: int, index: int, limit: int) -> list[int]:
+        """Return the numbers of the last turns of a session before an index, oldest first."""
+        rows = self._tx.rows(
+            """SELECT log.seq FROM log WHERE log.ns = :ns AND log.session = :session AND log.idx < :index
+               AND log.entry = 'turn' ORDER BY log.idx DESC LIMIT :limit""",
+            session=session,
+            index=index,
+            limit=limit,
+        )
+        return [seq for (seq,) in rows][::-1]
+
+    # --- turns
+
+    def turn(self, turn_id: str) -> Turn | None:
+        return self.turns_named([turn_id]).get(turn_id)
+
+    def turns_named(self, turn_ids: Sequence[str]) -> dict[str, Turn]:
+        where = "WHERE log.ns = :ns AND log.id IN :ids AND log.entry = 'turn'"
+        return {turn.id: turn for turn in self._turns(where, ids=list(turn_ids))}
+
+    def turns(self, seqs: Sequence[int]) -> dict[int, Turn]:
+        """Return turns by their place in the log."""
+        where = "WHERE log.ns = :ns AND log.seq IN :seqs AND log.entry = 'turn'"
+        return {turn.seq: turn for turn in self._turns(where, seqs=[int(seq) for seq in seqs])}
+
+    def thread(self, session: str, after: int, limit: int) -> list[Turn]:
+        """Return the turns of a session behind an index, in order."""
+        where = f"WHERE log.ns = :ns AND {_IN_SESSION} AND log.idx > :after AND log.entry = 'turn'"
+        return self._turns(f"{where} ORDER BY log.idx LIMIT :limit", session=session, after=after, limit=limit)
+
+    def recent_turns(
+        self,
+        limit: int,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        session: str | None = None,
+        before: str | None = None,
+    ) -> Iterator[Turn]:
+        """Return turns, hidden ones too, newest first by the time they were said, then by place in the log.
+
+        `before` is the id of the last turn of the previous page.
+        """
+        where, values = "", dict[str, Any]()
+        if session is not None:
+            where, values["session"] = f"{where} AND {_IN_SESSION}", session
+        if since is not None:
+            where, values["since"] = f"{where} AND log.at >= :since", to_micros(since)
+        if until is not None:
+            where, values["until"] = f"{where} AND log.at < :until", to_micros(until)
+        behind = """ AND (log.at, log.seq) < (SELECT behind.at, behind.seq FROM log AS behind
+            WHERE behind.ns = :ns AND behind.id = :before AND behind.entry = 'turn')"""
+        while limit > 0:
+            page = min(limit, _PAGE)
+            sql = _NEWEST[self._tx.engine].format(where=where if before is None else where + behind)
+            rows = self._tx.rows(sql, limit=page, **values, **({} if before is None else {"before": before}))
+            for row in rows:
+                yield read_turn(self._tx.namespace, row)
+            if len(rows) < page:
+                return
+            limit, before = limit - page, rows[-1][1]
+
+    def left_over(self, session: str, upto: int) -> list[Turn]:
+        """Return the turns of a session up to an index that no live summary or guidance of a compaction replaces."""
+        return self._read_turns(self._tx.rows(_LEFT_OVER, session=session, upto=upto))
+
+    def _turns(self, where: str, **values: object) -> list[Turn]:
+        return self._read_turns(self._tx.rows(f"SELECT {TURN_COLUMNS} FROM log {TURN_JOINS} {where}", **values))
+
+    def _read_turns(self, rows: Iterable[Row]) -> list[Turn]:
+        return [read_turn(self._tx.namespace, row) for row in rows]
+
+    # --- what was erased
+
+    @cached_property
+    def _has_tombstones(self) -> bool:
+        return has_tombstones(self._tx)
+
+    def tombstones(self, session: str) -> list[tuple[int, Tombstone]]:
+        """Return (place in the log, tombstone) of the erased turns of a session, in order."""
+        if not self._has_tombstones:
+            return []
+        rows = self._tx.rows(f"{TOMBSTONES} ORDER BY idx", session=self._tx.marker.session(session))
+        return [read_tombstone_row(row) for row in rows]
+
+    def erasures(self) -> tuple[int, datetime | None]:
+        """Return how many turns and records were erased, and when the last one was."""
+        ((count, last),) = self._tx.rows("SELECT count(*), max(at) FROM tombstones WHERE ns = :ns")
+        return count, None if last is None else from_micros(last)
+
+    def erased_at(self, noun_id: str) -> datetime | None:
+        """Return when the turn or record of this id was erased; None if it was not."""
+        if not self._has_tombstones:
+            return None
+        sql = "SELECT at FROM tombstones WHERE ns = :ns AND noun = :noun"
+        at = self._tx.one(sql, noun=self._tx.marker.noun(noun_id))
+        if at is None:  # the id of the tombstone itself, which ingest returns for a turn that comes again
+            sql = "SELECT log.at FROM log WHERE log.ns = :ns AND log.id = :id AND log.entry <> 'turn'"
+            at = self._tx.one(f"{sql} AND log.entry = 'erase'", id=noun_id)
+        return None if at is None else from_micros(at)
+
+    def is_refused(self, text: str) -> bool:
+        """Tell whether a record that said this was erased: it is not extracted from turns again."""
+        sql = "SELECT 1 FROM refused WHERE ns = :ns AND statement = :statement"
+        return self._has_tombstones and bool(self._tx.one(sql, statement=self._tx.marker.statement(text)))
+
+    # --- records
+
+    def record(self, record_id: str) -> Record | None:
+        found = self._records("WHERE records.ns = :ns AND records.id = :id", id=record_id)
+        return next(iter(found.values()), None)
+
+    def records(self, nums: Sequence[int]) -> dict[int, Record]:
+        """Return records by their number."""
+        return self._records("WHERE records.ns = :ns AND records.num IN :nums", nums=[int(num) for num in nums])
+
+    def records_of(self, turn: Turn) -> list[Record]:
+        """Return the records that come from a turn, in the order in which the log created them."""
+        # By the line that created them: their numbers differ after a rebuild, which creates those of acts first.
+        sql = """JOIN sources AS link ON link.ns = :ns AND link.record = records.num
+            WHERE records.ns = :ns AND link.turn = :turn ORDER BY records.born, records.num"""
+        return list(self._records(sql, turn=turn.seq).values())
+
+    def recent_records(
+        self,
+        limit: int,
+        kind: Kind | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        session: str | None = None,
+        *,
+        before: str | None = None,
+        provenance: Provenance | None = None,
+        live: bool | None = True,
+        merged: bool = False,
+    ) -> list[Record]:
+        """Return records, newest first; `before` is the id of the last record of the previous page.
+
+        `provenance` is the stated one, before the janitor; `live` is as in is_live, None for all; `merged` leaves only
+        those that were merged from several statements, and no digests.
+        """
+        where, values = "", dict[str, Any]()
+        if kind is not None:
+            where, values["kind"] = f"{where} AND records.kind = :kind", kind_number(kind)
+        if since is not None:
+            where, values["since"] = f"{where} AND records.at >= :since", to_micros(since)
+        if until is not None:
+            where, values["until"] = f"{where} AND records.at < :until", to_micros(until)
+        if session is not None:
+            where, values["session"] = f"{where} AND {_FROM_SESSION}", self.session_number(session) or 0
+        if provenance is not None:
+            where, values["provenance"] = f"{where} AND records.provenance = :provenance", provenance.value
+        if merged:
+            where = f"{where} AND records.evidence_count > 1 AND records.compaction IS NULL"
+        if live is not None:
+            where = f"{where} AND {'' if live else 'NOT '}{_IS_LIVE}"
+        if before is not None:
+            values["before"] = before
+            where = f"""{where} AND (records.at, records.born, records.num) < (
+                SELECT behind.at, behind.born, behind.num FROM records AS behind
+                WHERE behind.ns = :ns AND behind.id = :before)"""
+        order = "ORDER BY records.at DESC, records.born DESC, records.num DESC LIMIT :limit"
+        return list(self._records(f"WHERE records.ns = :ns{where} {order}", limit=limit, **values).values())
+
+    def _records(self, where: str, **values: object) -> dict[int, Record]:
+        """Return records by their number, in the order of the statement."""
+        found = {}
+        for *row, sources in self._tx.rows(f"{_RECORDS} {where}", **values):
+            turn_ids = {int(turn): turn_id for turn, turn_id in json.loads(sources or "{}").items()}
+            found[row[0]] = read_record(self._tx.namespace, tuple(row), [turn_ids[turn] for turn in sorted(turn_ids)])
+        return found
+
+    def is_live(self, record: Record) -> bool:
+        """Tell whether recall may show a record: not superseded, not hidden, and not made of what is hidden."""
+        sql = f"SELECT 1 FROM records WHERE records.ns = :ns AND records.id = :id AND {_IS_LIVE}"
+        return self._tx.one(sql, id=record.id) is not None
+
+    def protected(self) -> list[int]:
+        """Return the numbers of the guidance that compactions keep word for word."""
+        sql = """SELECT records.num FROM records
+            WHERE records.ns = :ns AND records.kind = :kind AND records.compaction IS NOT NULL"""
+        return [num for (num,) in self._tx.rows(sql, kind=kind_number(Kind.GUIDANCE))]
+
+    def successions(self) -> dict[str, str]:
+        """Return the successor of every record that has one."""
+        sql = "SELECT id, superseded_by FROM records WHERE ns = :ns AND superseded_by IS NOT NULL"
+        return dict(self._tx.rows(sql))
+
+    def retired(self) -> list[tuple[int, int]]:
+        """Return (number, microseconds until which it is valid) of every record that was superseded."""
+        if self._has_no("retired"):
+            return []
+        # With a hint, for SQLite would use the index of kinds and read every record: 6 ms of a search among 24,000.
+        sql = """SELECT records.num, records.valid_to FROM records /*INDEXED BY records_retired*/
+            WHERE records.ns = :ns AND records.superseded_by IS NOT NULL"""
+        return [(num, valid_to) for num, valid_to in self._tx.rows(sql)]
+
+    def successors(self, turns: Sequence[int]) -> list[tuple[int, int]]:
+        """Return (turn, the turn that replaced or revised what it said) for those of the turns that have one."""
+        newer: list[tuple[int, str]] = []
+        older: list[tuple[int, str]] = []
+        for turn, superseded_by, metadata in self._tx.rows(_SUCCESSORS, turns=[int(turn) for turn in turns]):
+            if superseded_by is not None:
+                newer.append((turn, superseded_by))
+            revised = unpack_metadata(metadata).get("revises")
+            older += [(turn, str(one)) for one in (revised if isinstance(revised, list) else ())]
+        sources = defaultdict[str, list[int]](list)
+        for name, turn in self._tx.rows(_TURNS_OF, ids=list(dict.fromkeys(name for _, name in newer + older))):
+            sources[name].append(turn)
+        found = [(turn, later) for turn, name in newer for later in sources[name]]
+        found += [(earlier, turn) for turn, name in older for earlier in sources[name]]
+        return [(before, after) for before, after in found if before < after]
+
+    def standing(self, fingerprint: str, after: int = 0) -> list[Standing]:
+        """Return every record with its lifetime in the log and its vector; a hidden one ended when it was hidden.
+
+        `after`: only records with a higher number.
+        """
+        slot = self._heads.slots.get(fingerprint)
+        if slot is None:
+            return []
+        found = []
+        for *row, born, retired, hidden, data in self._tx.rows(
+            _STANDING, slot=slot, space=int(Space.RECORD), after=after
+        ):
+            record = read_record(self._tx.namespace, tuple(row), (), lower=False)
+            if COMPACTION in record.metadata:  # it repeats what turns said: nothing to compare a new turn with
+                continue
+            ends = [end for end in (retired, hidden) if end is not None]
+            found.append(Standing(record, born, min(ends) if ends else None, *unpack_vectors([data])))
+        return found
+
+    def idle(self) -> Iterator[Idle]:
+        """Return every live record that was never retrieved, in the order of their numbers."""
+        provenances = {one.value: one for one in Provenance}
+        for row in self._tx.stream(_IDLE):
+            noun, kind, text, provenance, confidence, notches, trust, at, came, said, tended, explicit = row
+            trusted = lowered(provenances[provenance], confidence, notches, trust)
+            yield Idle(noun, KINDS[kind], text, *trusted, max(at, said or at), came or at, tended or 0, bool(explicit))
+
+    # --- what was hidden
+
+    def hidden(self, space: Space) -> list[int]:
+        """Return the numbers of the turns or records that recall must not show."""
+        if self._has_no("hidden") and (space is Space.TURN or self._has_no("gone")):
+            return []
+        return [num for (num,) in self._tx.rows(_HIDDEN_TURNS if space is Space.TURN else _HIDDEN_RECORDS)]
+
+    def gone(self) -> list[int]:
+        """Return, in order, the numbers of records that became other documents; an index may still contain them."""
+        if self._has_no("gone"):
+            return []
+        return [num for (num,) in self._tx.rows("SELECT num FROM gone WHERE ns = :ns ORDER BY num")]
+
+    def is_hidden(self, noun_id: str) -> bool:
+        """Tell whether a turn or record itself was forgotten."""
+        sql = "SELECT 1 FROM hidden WHERE ns = :ns AND subject = :subject"
+        return self._tx.one(sql, subject=noun_id) is not None
+
+    def forgotten(self) -> dict[str, int]:
+        """Return the line of the log that forgot each id; some of the ids may be derived only later."""
+        return dict(self._tx.rows("SELECT subject, seq FROM hidden WHERE ns = :ns"))
+
+    # --- receipts and figures
+
+    def receipts(self, subject: str) -> list[Decision]:
+        """Return what was decided about a turn or record, in order."""
+        return [decision for _, decision in self._decisions("subject = :subject ORDER BY number", subject=subject)]
+
+    def decisions(self, what: Sequence[str]) -> list[tuple[str, Decision]]:
+        """Return (subject, decision) of every receipt with one of these names; reads all receipts of the namespace."""
+        return self._decisions("what IN :what ORDER BY subject, number", what=list(what))
+
+    def _decisions(self, where: str, **values: object) -> list[tuple[str, Decision]]:
+        sql = f"SELECT subject, what, reason, at, details FROM receipts WHERE ns = :ns AND {where}"
+        return [
+            (subject, Decision(what, reason, None if at is None else from_micros(at), unpack_metadata(details)))
+            for subject, what, reason, at, details in self._tx.rows(sql, **values)
+        ]
+
+    def counts(self) -> Counts:
+        ((sessions, turns, records, summaries, guidance, hidden),) = self._tx.rows(_COUNTS)
+        return Counts(sessions, turns, records, summaries, guidance, hidden)
+
+    def counters(self, since: str | None) -> list[tuple[str, str, int]]:
+        """Return (day, name, count) from a day on, oldest first."""
+        sql = "SELECT day, name, count FROM counters WHERE ns = :ns AND day >= :since ORDER BY day, name"
+        return [(day, name, count) for day, name, count in self._tx.rows(sql, since=since or "")]
+
+    def scores(self) -> list[float]:
+        """Return G of every turn that the gate judged, in the order of the log."""
+        sql = "SELECT signals.data FROM signals WHERE signals.ns = :ns ORDER BY signals.seq"
+        return [read_score(data) for (data,) in self._tx.rows(sql)]
+
+    # --- indexes
+
+    def cursor(self, stage: str) -> int:
+        """Return how far a stage of derived work has come."""
+        if not stage.startswith("compact:"):
+            return self._heads.cursors.get(stage, 0)
+        return int(self._tx.one("SELECT done FROM cursors WHERE ns = :ns AND stage = :stage", stage=stage) or 0)
+
+    def documents(self, space: Space, after: int, limit: int) -> list[Document]:
+        """Return turns, records or passages behind a number, as the indexes need them."""
+        kind = space if space in (Space.RECORD, Space.PASSAGE) else Space.TURN
+        if after >= self._heads.ends[{Space.RECORD: "records", Space.PASSAGE: "passages"}.get(kind, "turns")]:
+            return []
+        rows = self._tx.rows(_DOCUMENTS_OF[kind], after=after, limit=limit)
+        if kind is Space.PASSAGE:
+            return self._passages(rows)
+        if kind is Space.RECORD:
+            return [
+                Document(num, text, at, 0, born, sort, "", kind, *lowered(Provenance(said), confidence, notches, trust))
+                for num, text, at, born, sort, said, confidence, notches, trust in rows
+            ]
+        return [
+            Document(seq, text, at, session, index, sort, speaker_of(metadata), space)
+            for seq, text, at, session, index, sort, metadata in rows
+        ]
+
+    def _passages(self, cuts: Sequence[Row]) -> list[Document]:
+        sql = """SELECT log.seq, log.text, log.at, log.session, log.role FROM log
+            WHERE log.ns = :ns AND log.seq IN :turns"""
+        asked = list(dict.fromkeys(turn for _, turn, _, _ in cuts))  # each turn is read once, however long it is
+        turns = {seq: row for seq, *row in self._tx.rows(sql, turns=asked)}
+        found = []
+        # A cut without a turn is skipped: a store with such a fault must open, or the doctor could not find it.
+        for num, turn, start, stop in (cut for cut in cuts if cut[1] in turns):
+            text, at, session, role = turns[turn]
+            found.append(Document(num, text[start:stop], at, session, turn, role, space=Space.PASSAGE))
+        return found
+
+    def document_blocks(self, space: Space) -> list[BlockRef]:
+        return list(self._heads.documents.get(int(space), ()))
+
+    def document_block(self, space: Space, block: int) -> bytes:
+        sql = "SELECT data FROM documents WHERE ns = :ns AND space = :space AND block = :block"
+        data: bytes = self._tx.one(sql, space=int(space), block=block)
+        return data
+
+    def postings(self, space: Space, terms: Sequence[str]) -> dict[str, list[tuple[int, bytes]]]:
+        """Return (block, bytes) of each term, in the order of the blocks."""
+        asked = dict.fromkeys(terms)
+        if int(space) in self._heads.documents:
+            self._read_postings(space, [term for term in asked if (int(space), term) not in self._postings])
+        return {term: list(self._postings.get((int(space), term), ())) for term in asked}
+
+    def _read_postings(self, space: Space, terms: list[str]) -> None:
+        """Read those of turns with those of the other spaces: a search asks for the same terms in each of them."""
+        spaces = [int(space)] if space is Space.RECORD else list(self._heads.documents)
+        for one in spaces:
+            self._postings.update({(one, term): [] for term in terms})
+        sql = "SELECT space, term, block, data FROM postings WHERE ns = :ns AND space IN :spaces AND term IN :terms"
+        for one, term, block, data in sorted(self._tx.rows(sql, spaces=spaces, terms=terms)):
+            self._postings[one, term].append((block, data))
+
+    def segment_blocks(self, space: Space, fingerprint: str) -> list[BlockRef]:
+        slot = self._heads.slots.get(fingerprint)
+        return [] if slot is None else list(self._heads.segments.get((int(space), slot), ()))
+
+    def segment(self, space: Space, fingerprint: str, block: int) -> bytes:
+        sql = "SELECT data FROM segments WHERE ns = :ns AND space = :space AND slot = :slot AND block = :block"
+        data: bytes = self._tx.one(sql, space=int(space), slot=self._heads.slots[fingerprint], block=block)
+        return data
+
+    def vectors(self, space: Space, fingerprint: str, nums: Sequence[int]) -> list[tuple[int, bytes]]:
+        """Return (number, float32 vector) of those of the documents that have one."""
+        return self._vectors(space, fingerprint, "vectors.num IN :nums", nums=[int(num) for num in nums])
+
+    def vectors_between(self, space: Space, fingerprint: str, after: int, upto: int) -> list[tuple[int, bytes]]:
+        """Return (number, float32 vector) of documents with numbers in a range, in order."""
+        where = "vectors.num > :after AND vectors.num <= :upto ORDER BY vectors.num"
+        return self._vectors(space, fingerprint, where, after=after, upto=upto)
+
+    def _vectors(self, space: Space, fingerprint: str, where: str, **values: object) -> list[tuple[int, bytes]]:
+        slot = self._heads.slots.get(fingerprint)
+        if slot is None:
+            return []
+        data = _TOLD if space is Space.TOLD else "vectors.data"
+        sql = f"SELECT vectors.num, {data} FROM vectors {_IN_SPACE} AND {where}"
+        rows = [row for row in self._tx.rows(sql, slot=slot, space=int(space), **values) if row[1] is not None]
+        unpacked = unpack_vectors([data for _, data in rows])
+        return [(num, vector) for (num, _), vector in zip(rows, unpacked, strict=True)]
+
+    # --- for the doctor
+
+    def orphans(self) -> list[tuple[str, str]]:
+        """Return (what it is, its id or number) of every row of the views that belongs to nothing."""
+        return orphans(self._tx)
+
+    def models(self) -> dict[str, int]:
+        """Return the number of turns and records that each embedding model has vectors of, by its fingerprint."""
+        return models(self._tx)
+
+    def odd_vectors(self, fingerprint: str, sizes: Mapping[Space, int]) -> list[tuple[Space, int]]:
+        """Return (space, number) of vectors that do not have the size, in bytes of float32, of their space."""
+        slot = self._heads.slots.get(fingerprint)
+        return [] if slot is None else odd_vectors(self._tx, slot, sizes)
+
+
+def _read_action(entry: str, noun: str, at: int, payload: str) -> Action:
+    return Action(Entry(entry), noun, from_micros(at), unpack_metadata(payload))
