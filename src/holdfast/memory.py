@@ -16,6 +16,7 @@ from holdfast.errors import BadText, Closed, FlushTimeout, InputError, ModelErro
 from holdfast.index.candidates import words_stage
 from holdfast.index.vectors import vectors_stage
 from holdfast.insight.recent import read_thread, recent_exchanges, recent_turns
+from holdfast.log.acts import Marker, erased_turn, places_with_erased
 from holdfast.log.align import align
 from holdfast.log.messages import (
     check_name,
@@ -27,7 +28,6 @@ from holdfast.log.messages import (
     read_turn,
     resolve_namespace,
 )
-from holdfast.log.tombstones import Marker, erased_turn, places_with_erased
 from holdfast.model import (
     Action,
     Decision,
@@ -48,7 +48,8 @@ from holdfast.models.breaker import GuardedEmbedder
 from holdfast.models.embedder import Embedder
 from holdfast.settings import Settings, load_settings
 from holdfast.store.open import default_location, open_store
-from holdfast.store.protocol import Snapshot, Store
+from holdfast.store.snapshot import Snapshot
+from holdfast.store.store import Store
 from holdfast.store.types import Space
 from holdfast.text.time import Clock, Moment, read_moment, utc_now
 from holdfast.version import __version__

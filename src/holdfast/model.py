@@ -132,7 +132,7 @@ class Entry(StrEnum):
     COMPACT = "compact"
     """Turns of a session left its active view: their summaries and the guidance in them, as they were made then."""
     ERASE = "erase"
-    """A turn or record stood here and was erased (log/tombstones.py), or what an erase did; no content."""
+    """A turn or record stood here and was erased (log/acts.py), or what an erase did; no content."""
     JANITOR = "janitor"
     """A run of the janitor; the subject is its name, the week it ran in."""
     JANITOR_UNDO = "janitor_undo"

@@ -22,7 +22,8 @@ from holdfast.search.rank import _best_of_session
 from holdfast.search.retrieve import Cosines
 from holdfast.search.semantic import Gathered
 from holdfast.settings import IndexSettings
-from holdfast.store.protocol import Snapshot, Store
+from holdfast.store.snapshot import Snapshot
+from holdfast.store.store import Store
 from holdfast.store.types import Space
 from holdfast.testing import FixedClock, HashEmbedder
 from holdfast.text.time import utc_now

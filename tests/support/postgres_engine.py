@@ -14,7 +14,7 @@ import holdfast.engine
 import holdfast.memory
 import holdfast.store.open
 from holdfast.settings import StoreSettings
-from holdfast.store.protocol import Store
+from holdfast.store.store import Store
 from tests.support.postgres_server import Databases, Throwaway, the_server
 from tests.support.postgres_statements import Statements, administrator, crossing
 

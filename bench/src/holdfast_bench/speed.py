@@ -27,7 +27,7 @@ from holdfast.search.lexical import score_words
 from holdfast.search.semantic import scan, scan_shelves
 from holdfast.settings import Settings, load_settings
 from holdfast.store.open import open_store
-from holdfast.store.protocol import Snapshot
+from holdfast.store.snapshot import Snapshot
 from holdfast.store.types import Space
 from holdfast.text.words import query_terms
 from holdfast.version import __version__

@@ -25,7 +25,7 @@ from holdfast.index.blocks import BlockCache, Segment, as_slice, quantise
 from holdfast.index.vectors import load_segment, matrix, segments_stage
 from holdfast.model import Record, Turn
 from holdfast.models.embedder import product, products
-from holdfast.store.protocol import Snapshot
+from holdfast.store.snapshot import Snapshot
 from holdfast.store.types import Space, Standing
 
 _Lexicon = defaultdict[str, list[int]]

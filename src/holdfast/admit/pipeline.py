@@ -34,7 +34,8 @@ from holdfast.model import Entry, Metadata, Origin, Role, Turn
 from holdfast.models.embedder import Embedder
 from holdfast.models.static import THRESHOLDS
 from holdfast.settings import Settings
-from holdfast.store.protocol import Snapshot, Store
+from holdfast.store.snapshot import Snapshot
+from holdfast.store.store import Store
 from holdfast.store.types import ADMIT_STAGE, CLAIMS_A_TURN, EPOCH_STAGE, Changes, Move, Space
 
 # --- What may be kept of turns, read out of them before any is compared: rules, floor and models need no ledger.

@@ -26,7 +26,8 @@ from holdfast.model import Action, Entry, Metadata, Record, Turn
 from holdfast.models.chat import GuardedChat, open_chat
 from holdfast.models.embedder import Embedder, rounded
 from holdfast.settings import ChatSettings, Settings
-from holdfast.store.protocol import Snapshot, Store
+from holdfast.store.snapshot import Snapshot
+from holdfast.store.store import Store
 from holdfast.store.types import ADMIT_STAGE, CLAIMS_A_TURN, Changes, Move, Space
 from holdfast.text.time import Clock
 

@@ -24,7 +24,7 @@ from holdfast.model import Origin, Role
 from holdfast.models.embedder import Profile
 from holdfast.results import Pair, ThresholdFigures, Tuning
 from holdfast.settings import Settings
-from holdfast.store.protocol import Snapshot
+from holdfast.store.snapshot import Snapshot
 from holdfast.store.types import Space
 from holdfast.text.jsonio import lines_of_text, text_of_file
 

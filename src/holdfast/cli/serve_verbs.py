@@ -17,7 +17,7 @@ from holdfast.serve.process import log_to_stderr
 
 if TYPE_CHECKING:
     from holdfast.results import StoreAnswer
-    from holdfast.store.protocol import Store
+    from holdfast.store.store import Store
 
 
 def rpc(

@@ -23,7 +23,8 @@ from holdfast.models.tokens import TokenCounter, open_counter
 from holdfast.results import Active, Compaction
 from holdfast.rules.booster import Booster
 from holdfast.settings import CompactSettings, Settings
-from holdfast.store.protocol import Snapshot, Store
+from holdfast.store.snapshot import Snapshot
+from holdfast.store.store import Store
 from holdfast.store.types import COMPACTION, Move, Space
 from holdfast.text.time import Clock
 

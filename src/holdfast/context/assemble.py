@@ -33,7 +33,8 @@ from holdfast.search.guidance import near_guidance
 from holdfast.search.retrieve import Query
 from holdfast.search.search import GLOBAL, search
 from holdfast.settings import Settings
-from holdfast.store.protocol import Snapshot, Store
+from holdfast.store.snapshot import Snapshot
+from holdfast.store.store import Store
 from holdfast.text.words import query_terms
 
 # --- The operator's rules as they stand in the frame, made once and kept while the files stay as they are

@@ -13,7 +13,7 @@ from holdfast.context.tiers import is_own_word, is_protected, why_gone
 from holdfast.model import Kind, Record
 from holdfast.models.tokens import TokenCounter
 from holdfast.results import StandingSection, Tier
-from holdfast.store.protocol import Snapshot
+from holdfast.store.snapshot import Snapshot
 
 _KINDS = (Kind.GUIDANCE, Kind.PREFERENCE, Kind.DECISION, Kind.FACT)
 _NEWEST = 200

@@ -13,7 +13,7 @@ from holdfast.model import Hit, Kind, Origin, Provenance, Record, Turn
 from holdfast.models.embedder import Embedder
 from holdfast.search.guidance import Guidance
 from holdfast.settings import IndexSettings, Settings
-from holdfast.store.protocol import Snapshot
+from holdfast.store.snapshot import Snapshot
 from holdfast.store.types import COMPACTION, Space
 from holdfast.text.sentences import cut
 from holdfast.text.words import terms

@@ -14,7 +14,7 @@ import numpy as np
 from holdfast.errors import InputError
 from holdfast.model import Action, Entry
 from holdfast.results import Bin, Calibration, Operating, Step
-from holdfast.store.protocol import Snapshot
+from holdfast.store.snapshot import Snapshot
 from holdfast.text.jsonio import complain, lines_of_file, plain
 
 BINS = 20

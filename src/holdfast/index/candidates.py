@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from holdfast.index.blocks import BlockCache, Mark, marks_of, prior_of, read_documents, read_postings
 from holdfast.model import Kind, Role
-from holdfast.store.protocol import Snapshot
 from holdfast.store.rows import kind_number, role_number
+from holdfast.store.snapshot import Snapshot
 from holdfast.store.types import BLOCK, BlockRef, Document, Space
 from holdfast.text.words import speaker_terms, term_counts
 

@@ -24,8 +24,9 @@ from holdfast.model import Role
 from holdfast.models.embedder import Embedder, rounded, unit
 from holdfast.models.static import shipped_embedder
 from holdfast.settings import IndexSettings
-from holdfast.store.protocol import Snapshot, Store
 from holdfast.store.rows import role_number
+from holdfast.store.snapshot import Snapshot
+from holdfast.store.store import Store
 from holdfast.store.types import AS_TURN, BLOCK, BlockRef, Changes, Document, Move, Space
 from holdfast.text.words import script_of
 

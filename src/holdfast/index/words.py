@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from holdfast.index.blocks import pack_documents, pack_posting, read_ahead
 from holdfast.index.candidates import words_stage
 from holdfast.settings import IndexSettings
-from holdfast.store.protocol import Store
+from holdfast.store.store import Store
 from holdfast.store.types import BLOCK, PASSAGES_STAGE, Changes, Document, Move, Passage, Space
 from holdfast.text.sentences import cut
 from holdfast.text.words import speaker_terms, term_counts

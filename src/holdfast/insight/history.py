@@ -13,7 +13,7 @@ from holdfast.log.acts import compact_stage
 from holdfast.model import Action, Decision, Entry, Kind, Record, Role, Turn, Why
 from holdfast.results import Admitted, DayStats, History, Stats, Step, Version
 from holdfast.settings import AdmitSettings, IndexSettings, Settings
-from holdfast.store.protocol import Snapshot
+from holdfast.store.snapshot import Snapshot
 from holdfast.store.types import ADMIT_STAGE, COMPACTION, Space
 
 # --- Why: everything that was decided about a turn or a record, in the order it happened.

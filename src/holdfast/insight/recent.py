@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from holdfast.model import Exchange, Role, Turn
-from holdfast.store.protocol import Snapshot
+from holdfast.store.snapshot import Snapshot
 from holdfast.store.types import Space
 
 _PAGE = 500

@@ -29,8 +29,8 @@ from holdfast.models.chat import Chat, Message, Schema, unfenced
 from holdfast.models.embedder import unit
 from holdfast.results import Theme, Themes
 from holdfast.settings import Settings, ThemeSettings
-from holdfast.store.protocol import Snapshot
 from holdfast.store.rows import role_number
+from holdfast.store.snapshot import Snapshot
 from holdfast.store.types import Space
 from holdfast.text.time import to_micros
 from holdfast.text.words import FUNCTION_WORDS, terms

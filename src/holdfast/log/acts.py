@@ -1,18 +1,25 @@
-"""Lines of the log, whole: what a transfer carries from one store to another."""
+"""Lines of the log, and the payloads of its acts: compactions, runs of the janitor, and tombstones of what was erased.
+
+Payloads contain everything that the act made, so that a rebuild asks no model (INV-3).
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
+from hashlib import blake2b
 from typing import cast
 
-from holdfast.model import Action, Kind, Metadata, NewTurn, Provenance
+from holdfast.log.align import Place, digest
+from holdfast.model import Action, Kind, Metadata, NewTurn, Provenance, Role, Turn
+from holdfast.text.time import to_micros
 
 
 @dataclass(frozen=True)
 class TurnLine:
-    """A turn as it was handed over, with the place the log gave it. What was derived from it is no part of it."""
+    """A turn as it was given, with the place that the log gave it. What is derived from it is not part of it."""
 
     seq: int
     id: str
@@ -24,7 +31,7 @@ class TurnLine:
 
 @dataclass(frozen=True)
 class ActLine:
-    """An operator's act, or a model's output, of whatever kind."""
+    """An act of the operator, or the output of a model."""
 
     seq: int
     recorded_at: datetime
@@ -33,26 +40,21 @@ class ActLine:
 
 Line = TurnLine | ActLine
 
-
-# --- A compaction as a line of the log: what was made of which turns, whole, so that a rebuild asks nobody
-# (INV-3).
-
+# --- Compactions.
 
 PARTIAL = "partial"
-"""The key in the metadata of guidance that keeps only the rules of its turn; the rest of the turn is elsewhere."""
-
-
+"""The key in the metadata of guidance that keeps only the rules of its turn, and does not replace the turn."""
 COLLECTION = "collection"
-"""The key in the metadata of guidance that says where it belongs."""
+"""The key in the metadata of guidance for the collection that it belongs to."""
 
 
 def elevated(namespace: str) -> str:
-    """Where the guidance of a namespace belongs (COMP-2)."""
+    """Return the collection of the guidance of a namespace (COMP-2)."""
     return f"elevated:user:{namespace}"
 
 
 def compact_stage(session: str) -> str:
-    """The cursor of a session: turns up to this index have left its active view. It stands one above the index."""
+    """Return the stage of a session. Its cursor is one above the index up to which turns left the active view."""
     return f"compact:{session}"
 
 
@@ -75,7 +77,7 @@ class Told:
 
     @property
     def whole(self) -> bool:
-        """It stands for all of its turns; the guidance of a long turn stands only for the rules in it."""
+        """Tell whether it replaces all of its turns; the guidance of a long turn replaces only the rules in it."""
         return PARTIAL not in self.details
 
 
@@ -83,12 +85,13 @@ class Told:
 class Compacted:
     session: str
     after: int
+    """Where the cursor of the session was before."""
     upto: int
-    """Where the session's cursor stood, and where it stands now."""
+    """Where it is now."""
     cause: str
     told: tuple[Told, ...]
     removed: int
-    """Turns that left the active view."""
+    """The number of turns that left the active view."""
 
     @property
     def stage(self) -> str:
@@ -128,11 +131,11 @@ def read_compaction(payload: Metadata) -> Compacted:
         upto=int(str(payload["upto"])),
         cause=str(payload["cause"]),
         removed=int(str(payload["removed"])),
-        told=tuple(_told(one) for one in cast("Sequence[Mapping[str, object]]", payload["told"])),
+        told=tuple(_read_told(one) for one in cast("Sequence[Mapping[str, object]]", payload["told"])),
     )
 
 
-def _told(said: Mapping[str, object]) -> Told:
+def _read_told(said: Mapping[str, object]) -> Told:
     return Told(
         id=str(said["id"]),
         kind=Kind(str(said["kind"])),
@@ -148,18 +151,18 @@ def _told(said: Mapping[str, object]) -> Told:
     )
 
 
-# --- A run of the janitor as a line of the log: which records it lowered or culled, and what they were (INV-3).
+# --- Runs of the janitor.
 
 
 def period_of(moment: datetime) -> str:
-    """The week a run belongs to, and its name: there is one a week."""
+    """Return the week that a run belongs to, which is also its name: there is one run per week."""
     year, week, _ = moment.isocalendar()
     return f"{year}-W{week:02d}"
 
 
 @dataclass(frozen=True)
 class Lowered:
-    """Records that were vouched for alike: who and how surely, before and after, and why."""
+    """Records with the same provenance and confidence, which a run lowered for the same reason."""
 
     before: tuple[Provenance, float]
     after: tuple[Provenance, float]
@@ -171,11 +174,11 @@ class Lowered:
 @dataclass(frozen=True)
 class Tidying:
     factor: float
-    """What the confidence of the lowered was multiplied by."""
+    """What the confidence of the lowered records was multiplied by."""
     lowered: tuple[Lowered, ...]
     culled: tuple[str, ...]
     told: str
-    """Why those were culled."""
+    """For the receipts of the culled records."""
 
 
 def pack_tidying(made: Tidying) -> Metadata:
@@ -198,20 +201,190 @@ def pack_tidying(made: Tidying) -> Metadata:
 def read_tidying(payload: Metadata) -> Tidying:
     return Tidying(
         factor=float(str(payload["factor"])),
-        lowered=tuple(_lowered(one) for one in cast("Sequence[Mapping[str, object]]", payload["lowered"])),
+        lowered=tuple(_read_lowered(one) for one in cast("Sequence[Mapping[str, object]]", payload["lowered"])),
         culled=tuple(str(one) for one in cast("Sequence[str]", payload["culled"])),
         told=str(payload["told"]),
     )
 
 
-def _lowered(said: Mapping[str, object]) -> Lowered:
+def _read_lowered(said: Mapping[str, object]) -> Lowered:
     return Lowered(
-        _trusted(cast("Mapping[str, object]", said["was"])),
-        _trusted(cast("Mapping[str, object]", said["is"])),
+        _read_trust(cast("Mapping[str, object]", said["was"])),
+        _read_trust(cast("Mapping[str, object]", said["is"])),
         str(said["told"]),
         tuple(str(one) for one in cast("Sequence[str]", said["records"])),
     )
 
 
-def _trusted(said: Mapping[str, object]) -> tuple[Provenance, float]:
+def _read_trust(said: Mapping[str, object]) -> tuple[Provenance, float]:
     return Provenance(str(said["provenance"])), float(str(said["confidence"]))
+
+
+# --- Tombstones: what is left of something that was erased, so that it is recognised when it comes again with the next
+# history or an old export. A mark is a keyed hash with the secret of the store: nobody can read back what it was.
+
+_MARK_BYTES = 16
+_WORD = re.compile(r"\w+")
+_UNKNOWN_TIME = datetime(1, 1, 1, tzinfo=UTC)
+"""The time of an erased turn whose time was given, if none of the new turns has the same."""
+
+
+class Marker:
+    """Makes the marks of one namespace."""
+
+    def __init__(self, secret: bytes, namespace: str) -> None:
+        self._secret = secret
+        self._namespace = namespace
+
+    def whole(self) -> bytes:
+        """Mark the namespace itself."""
+        return self._mark("namespace")
+
+    def noun(self, noun_id: str) -> bytes:
+        """Mark the id of a turn or record."""
+        return self._mark("noun", noun_id)
+
+    def session(self, session: str) -> bytes:
+        return self._mark("session", session)
+
+    def said(self, session: str, role: Role, text: str) -> bytes:
+        return self._mark("said", session, role.value, text)
+
+    def timed(self, session: str, role: Role, text: str, at: datetime) -> bytes:
+        return self._mark("timed", session, role.value, text, str(to_micros(at)))
+
+    def key(self, session: str, key: str) -> bytes:
+        return self._mark("key", session, key)
+
+    def statement(self, text: str) -> bytes:
+        """Mark the text of a record, regardless of punctuation and case."""
+        return self._mark("statement", " ".join(_WORD.findall(text.casefold())))
+
+    def _mark(self, what: str, *parts: str) -> bytes:
+        mark = blake2b(key=self._secret, digest_size=_MARK_BYTES, person=what.encode())
+        for part in (self._namespace, *parts):
+            raw = part.encode()
+            mark.update(len(raw).to_bytes(8, "big") + raw)
+        return mark.digest()
+
+
+@dataclass(frozen=True)
+class Tombstone:
+    """Replaces a turn or record that was erased, without its content."""
+
+    noun: bytes
+    session: bytes | None = None
+    """This and the next five fields: of a turn."""
+    index: int = 0
+    role: Role | None = None
+    said: bytes = b""
+    timed: bytes | None = None
+    """If the caller had given its time."""
+    key: bytes | None = None
+    statements: tuple[bytes, ...] = ()
+    """Of a record: what must not be extracted from turns again."""
+
+    @property
+    def id(self) -> str:
+        return f"e-{self.noun.hex()[:21]}"
+
+
+def pack_tombstone(tombstone: Tombstone) -> Metadata:
+    if tombstone.session is None:
+        return {
+            "what": "record",
+            "noun": tombstone.noun.hex(),
+            "statements": [one.hex() for one in tombstone.statements],
+        }
+    assert tombstone.role is not None
+    return {
+        "what": "turn",
+        "noun": tombstone.noun.hex(),
+        "session": tombstone.session.hex(),
+        "index": tombstone.index,
+        "role": tombstone.role.value,
+        "said": tombstone.said.hex(),
+        "timed": None if tombstone.timed is None else tombstone.timed.hex(),
+        "key": None if tombstone.key is None else tombstone.key.hex(),
+    }
+
+
+def read_tombstone(payload: Metadata) -> Tombstone | None:
+    """Return the tombstone of a line; None for the line that reports what an erase did."""
+    if payload["what"] == "record":
+        marks = cast("Sequence[str]", payload["statements"])
+        return Tombstone(_bytes(payload["noun"]), statements=tuple(bytes.fromhex(one) for one in marks))
+    if payload["what"] == "turn":
+        return Tombstone(
+            _bytes(payload["noun"]),
+            _bytes(payload["session"]),
+            int(str(payload["index"])),
+            Role(str(payload["role"])),
+            _bytes(payload["said"]),
+            None if payload["timed"] is None else _bytes(payload["timed"]),
+            None if payload["key"] is None else _bytes(payload["key"]),
+        )
+    if payload["what"] != "erase":
+        raise ValueError(f"an erase line cannot be about {payload['what']!r}")
+    return None
+
+
+def _bytes(mark: object) -> bytes:
+    return bytes.fromhex(str(mark))
+
+
+def places_with_erased(
+    places: Sequence[Place], erased: Sequence[Tombstone], turns: Sequence[NewTurn], marker: Marker, session: str
+) -> list[Place]:
+    """Add the places of erased turns to those of a session: a turn that comes again aligns with its old place."""
+    if not erased:
+        return list(places)
+    shown = {marker.said(session, turn.role, turn.text): turn for turn in turns}
+    timed = {marker.timed(session, turn.role, turn.text, turn.at): turn.at for turn in turns if turn.at_given}
+    found = []
+    for one in erased:
+        assert one.role is not None
+        turn = shown.get(one.said)
+        at = None if one.timed is None else timed.get(one.timed, _UNKNOWN_TIME)
+        mark = one.said if turn is None else digest(turn.role, turn.text)
+        found.append(Place(one.index, mark, at, one.role, one.key is not None))
+    return sorted([*places, *found], key=lambda place: place.index)
+
+
+def erased_turn(tombstone: Tombstone, turn: NewTurn, namespace: str, session: str, seq: int, now: datetime) -> Turn:
+    """Return a turn that was erased before, with the id of its tombstone: it is recognised, but not stored."""
+    return Turn(
+        id=tombstone.id, namespace=namespace, session=session, index=tombstone.index, role=turn.role,
+        origin=turn.origin, text=turn.text, at=turn.at, recorded_at=now, stability=turn.stability, seq=seq,
+        key=turn.key, metadata=turn.metadata,
+    )  # fmt: skip
+
+
+def without_erased(proposed: Metadata, erased_ids: frozenset[str], erased_words: frozenset[str]) -> Metadata:
+    """Return a model's proposals (admit/llm.py) without those that rest on erased turns or use words of theirs.
+
+    `erased_words`: those that nothing else the model was shown has.
+    """
+
+    def stays(said: Mapping[str, object]) -> bool:
+        rests_on = frozenset(cast("Sequence[str]", said.get("turn_ids") or ()))
+        words = frozenset(_WORD.findall(_all_text(said).casefold()))
+        return not rests_on & erased_ids and not words & erased_words
+
+    kept = dict(proposed)
+    for part in ("candidates", "dropped"):
+        said = cast("Sequence[Mapping[str, object]]", proposed.get(part) or ())
+        if (stay := [one for one in said if stays(one)]) != list(said):
+            kept[part] = stay
+    return kept if kept != dict(proposed) else proposed
+
+
+def _all_text(value: object) -> str:
+    """Join every string in a value of JSON."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Mapping):
+        return " ".join(_all_text(one) for one in value.values())
+    if isinstance(value, list | tuple):
+        return " ".join(_all_text(one) for one in value)
+    return ""

@@ -17,8 +17,8 @@ from holdfast.models.embedder import Embedder
 from holdfast.search.question import read
 from holdfast.search.semantic import scan
 from holdfast.settings import Settings
-from holdfast.store.protocol import Snapshot
 from holdfast.store.rows import kind_number
+from holdfast.store.snapshot import Snapshot
 from holdfast.store.types import Space
 from holdfast.text.words import terms
 

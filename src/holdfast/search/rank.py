@@ -22,8 +22,9 @@ from holdfast.search.lexical import Worded
 from holdfast.search.semantic import Gathered, Meant
 from holdfast.search.when import Window
 from holdfast.settings import RecallSettings
-from holdfast.store.protocol import Snapshot, Store
 from holdfast.store.rows import kind_number
+from holdfast.store.snapshot import Snapshot
+from holdfast.store.store import Store
 from holdfast.store.types import BLOCK, Changes, Move, Space
 from holdfast.text.time import to_micros
 

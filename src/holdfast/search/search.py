@@ -22,7 +22,7 @@ from holdfast.search.rank import echo, preference, seed_scores, wishes, with_con
 from holdfast.search.retrieve import Answer, Cosines, Legs, Query, barred
 from holdfast.search.when import Asked, Recency, Window
 from holdfast.settings import Settings
-from holdfast.store.protocol import Snapshot
+from holdfast.store.snapshot import Snapshot
 from holdfast.store.types import Space
 
 GLOBAL = "global"

@@ -21,7 +21,7 @@ from holdfast.index.blocks import BlockCache, Segment, quantise
 from holdfast.index.candidates import Shelf, Shelves
 from holdfast.index.vectors import Vectors, read_vectors
 from holdfast.search.lexical import share_out
-from holdfast.store.protocol import Snapshot
+from holdfast.store.snapshot import Snapshot
 from holdfast.store.types import Space
 
 Scores = NDArray[np.float32]

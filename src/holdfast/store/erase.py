@@ -1,6 +1,6 @@
 """Erasing: lines of the log and everything derived from them, in the caller's transaction.
 
-The line of a turn becomes a tombstone at the same place (log/tombstones.py), so that places in the log and in sessions
+The line of a turn becomes a tombstone at the same place (log/acts.py), so that places in the log and in sessions
 stay the same. Acts that quote what was erased are deleted, or lose the quotation. The views are dropped and derived
 again from what is left: the only reliable way to take a turn out of what was merged, replaced and counted.
 """
@@ -15,9 +15,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from holdfast.errors import NotFound
-from holdfast.log.acts import pack_compaction, read_compaction
+from holdfast.log.acts import Tombstone, pack_compaction, pack_tombstone, read_compaction, without_erased
 from holdfast.log.messages import new_id
-from holdfast.log.tombstones import Tombstone, pack_tombstone, without
 from holdfast.model import Action, Entry, Metadata
 from holdfast.store.lines import insert_acts
 from holdfast.store.rows import ROLES, unpack_vectors
@@ -291,7 +290,7 @@ class _Eraser:
             )
             for seq, text in proposals:
                 said = json.loads(text)
-                if (kept := without(said, self._plan.ids, words)) is not said:
+                if (kept := without_erased(said, self._plan.ids, words)) is not said:
                     self._rewrite(seq, kept)
 
     # --- records

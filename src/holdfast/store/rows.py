@@ -11,10 +11,9 @@ from typing import Any, cast
 
 import numpy as np
 
-from holdfast.log.acts import COLLECTION, ActLine, Line, Told, TurnLine, elevated
-from holdfast.log.tombstones import Tombstone
+from holdfast.log.acts import COLLECTION, ActLine, Line, Told, Tombstone, TurnLine, elevated
 from holdfast.model import SIGNALS, Action, Entry, Kind, Metadata, NewTurn, Origin, Provenance, Record, Role, Turn
-from holdfast.store.types import COMPACTION
+from holdfast.store.types import COMPACTION, BlockRef, Heads, Row
 from holdfast.text.time import from_micros
 
 # Stored as numbers: only ever append.
@@ -49,7 +48,7 @@ _SIGNALS = struct.Struct(f"<{len(SIGNALS)}d")
 
 
 def read_turn(namespace: str, row: tuple[object, ...]) -> Turn:
-    """Read a row of TURN_COLUMNS (lines.py)."""
+    """Read a row of TURNS (statements.py)."""
     seq, turn_id, session, index, role, origin, text, at, recorded_at, stability, key, metadata, signals = row
     return Turn(
         id=str(turn_id),
@@ -70,7 +69,7 @@ def read_turn(namespace: str, row: tuple[object, ...]) -> Turn:
 
 
 def read_record(namespace: str, row: tuple[object, ...], turn_ids: Iterable[str], lower: bool = True) -> Record:
-    """Read the columns of a record (snapshot.py). `lower`: as the janitor left it, not as it was stated."""
+    """Read the columns of a record (statements.py). `lower`: as the janitor left it, not as it was stated."""
     (_, record_id, kind, text, provenance, confidence, evidence, at, valid_from, valid_to, superseded_by,
      retrieved, last_retrieved, metadata, notches, trust) = row  # fmt: skip
     said = Provenance(str(provenance)), _float(confidence)
@@ -95,7 +94,7 @@ def read_record(namespace: str, row: tuple[object, ...], turn_ids: Iterable[str]
 
 
 def read_line(row: tuple[object, ...]) -> Line:
-    """Read a row of LINES (lines.py)."""
+    """Read a row of LINES (statements.py)."""
     seq, entry, noun, session, index, role, origin, at, at_given, recorded_at, stability, key, text, metadata = row
     assert isinstance(seq, int) and isinstance(at, int) and isinstance(recorded_at, int)
     said, recorded = from_micros(at), from_micros(recorded_at)
@@ -188,9 +187,29 @@ def kept_turn(
 
 
 def read_tombstone_row(row: tuple[object, ...]) -> tuple[int, Tombstone]:
-    """Read a row of TOMBSTONES (lines.py): the place of an erased turn in the log, and its tombstone."""
+    """Read a row of TOMBSTONES (statements.py): the place of an erased turn in the log, and its tombstone."""
     seq, noun, session, index, role, said, timed, key = cast("tuple[Any, ...]", row)
     return seq, Tombstone(noun, session, index, ROLES[role], said, timed, key)
+
+
+def read_heads(rows: Iterable[Row]) -> Heads:
+    """Read the rows of HEADS (statements.py)."""
+    heads = Heads()
+    for what, name, one, other, third in sorted(rows, key=lambda row: (row[0], row[3])):  # blocks in order
+        match what:
+            case "end":
+                heads.ends[name] = one or 0
+            case "cursor":
+                heads.cursors[name] = one
+            case "documents":
+                heads.documents[one].append(BlockRef(other, third))
+            case "segments":
+                heads.segments[divmod(one, SLOTS)].append(BlockRef(other, third))
+            case "model":
+                heads.slots[name] = one
+            case "any":
+                heads.some.add(name)
+    return heads
 
 
 # --- Records that acts of the log create.

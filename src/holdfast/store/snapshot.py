@@ -5,23 +5,22 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from typing import Any
 
-from holdfast.log.acts import Line
+from holdfast.log.acts import Line, Tombstone
 from holdfast.log.align import Place
-from holdfast.log.tombstones import Tombstone
 from holdfast.model import Action, Decision, Entry, Kind, Metadata, Provenance, Record, Turn
+from holdfast.store import statements
 from holdfast.store.health import models, odd_vectors, orphans
-from holdfast.store.lines import LINES, TOMBSTONES, TURN_COLUMNS, TURN_JOINS, has_tombstones, last_index
+from holdfast.store.lines import has_tombstones, last_index
 from holdfast.store.rows import (
     KINDS,
     ROLES,
-    SLOTS,
     kind_number,
     lowered,
+    read_heads,
     read_line,
     read_record,
     read_score,
@@ -36,6 +35,7 @@ from holdfast.store.types import (
     BlockRef,
     Counts,
     Document,
+    Heads,
     Idle,
     Row,
     SessionSpan,
@@ -45,162 +45,6 @@ from holdfast.store.types import (
 )
 from holdfast.text.time import from_micros, to_micros
 
-# --- How far everything of a namespace has come, read in one statement: a search needs all of it, piece by piece.
-
-_END, _CURSOR, _DOCUMENTS, _SEGMENTS, _MODEL, _ANY = range(6)
-# Sessions have a cursor each, so there may be many of those: they are read one by one.
-_HEADS = f"""SELECT {_CURSOR} AS what, stage AS name, done AS one, 0 AS other, 0 AS third
-        FROM cursors WHERE ns = :ns AND stage < 'compact:'
-    UNION ALL SELECT {_CURSOR}, stage, done, 0, 0 FROM cursors WHERE ns = :ns AND stage >= 'compact;'
-    UNION ALL SELECT {_END}, 'turns', max(log.seq), 0, 0 FROM log WHERE log.ns = :ns AND log.seq >= 0
-    UNION ALL SELECT {_END}, 'records', max(records.num), 0, 0 FROM records WHERE records.ns = :ns AND records.num >= 0
-    UNION ALL SELECT {_END}, 'passages', max(passages.num), 0, 0 FROM passages WHERE passages.ns = :ns
-    UNION ALL SELECT {_DOCUMENTS}, '', space, block, version FROM documents WHERE ns = :ns
-    UNION ALL SELECT {_SEGMENTS}, '', space * {SLOTS} + slot, block, version FROM segments WHERE ns = :ns
-    UNION ALL SELECT {_MODEL}, fingerprint, slot, 0, 0 FROM models WHERE ns = :ns
-    UNION ALL SELECT {_ANY}, 'hidden', 1, 0, 0 WHERE EXISTS (SELECT 1 FROM hidden WHERE ns = :ns)
-    UNION ALL SELECT {_ANY}, 'gone', 1, 0, 0 WHERE EXISTS (SELECT 1 FROM gone WHERE ns = :ns)
-    UNION ALL SELECT {_ANY}, 'retired', 1, 0, 0 WHERE EXISTS (
-        SELECT 1 FROM records /*INDEXED BY records_retired*/ WHERE records.ns = :ns AND superseded_by IS NOT NULL)"""
-
-
-@dataclass
-class Heads:
-    ends: dict[str, int] = field(default_factory=dict)
-    """The highest number in use, of turns, records and passages."""
-    cursors: dict[str, int] = field(default_factory=dict)
-    """All but those of compactions."""
-    documents: dict[int, list[BlockRef]] = field(default_factory=lambda: defaultdict(list))
-    """By space."""
-    segments: dict[tuple[int, int], list[BlockRef]] = field(default_factory=lambda: defaultdict(list))
-    """By space and slot."""
-    slots: dict[str, int] = field(default_factory=dict)
-    """By the fingerprint of the model."""
-    some: set[str] = field(default_factory=set)
-    """Those of hidden, gone and retired that are not empty."""
-
-
-def _read_heads(tx: Transaction) -> Heads:
-    heads = Heads()
-    for what, name, one, other, third in sorted(tx.rows(_HEADS), key=lambda row: (row[0], row[3])):  # blocks in order
-        if what == _END:
-            heads.ends[name] = one or 0
-        elif what == _CURSOR:
-            heads.cursors[name] = one
-        elif what == _DOCUMENTS:
-            heads.documents[one].append(BlockRef(other, third))
-        elif what == _SEGMENTS:
-            heads.segments[divmod(one, SLOTS)].append(BlockRef(other, third))
-        elif what == _MODEL:
-            heads.slots[name] = one
-        else:
-            heads.some.add(name)
-    return heads
-
-
-# --- Statements.
-
-_IN_SESSION = """log.session = (SELECT named.session FROM sessions AS named
-    WHERE named.ns = :ns AND named.name = :session)"""
-_NEWEST = {
-    "sqlite": f"""SELECT {TURN_COLUMNS} FROM log {TURN_JOINS} WHERE log.ns = :ns AND log.entry = 'turn'{{where}}
-        ORDER BY log.at DESC, log.seq DESC LIMIT :limit""",
-    # Turns are chosen before anything is joined to them: otherwise the server may join all of a small namespace.
-    "postgresql": f"""SELECT {TURN_COLUMNS} FROM (SELECT * FROM log WHERE log.ns = :ns AND log.entry = 'turn'{{where}}
-        ORDER BY log.at DESC, log.seq DESC LIMIT :limit) AS log {TURN_JOINS}
-        WHERE log.ns = :ns ORDER BY log.at DESC, log.seq DESC""",
-}
-_PLACES = f"""SELECT log.idx, log.digest, log.at, log.at_given, log.role FROM log /*INDEXED BY log_by_place*/
-        WHERE log.ns = :ns AND {_IN_SESSION} AND log.entry = 'turn'
-    UNION ALL SELECT log.idx, NULL, NULL, NULL, NULL FROM log /*INDEXED BY log_by_key*/
-        WHERE log.ns = :ns AND {_IN_SESSION} AND log.key IS NOT NULL"""
-
-_RECORD_COLUMNS = """records.num, records.id, records.kind, records.text, records.provenance, records.confidence,
-    records.evidence_count, records.at, records.valid_from, records.valid_to, records.superseded_by,
-    retrievals.count, retrievals.last, records.metadata, records.notches, records.trust"""
-_FROM_RECORDS = "FROM records LEFT JOIN retrievals ON retrievals.ns = :ns AND retrievals.subject = records.id"
-_RECORDS = f"""SELECT {_RECORD_COLUMNS}, CAST((SELECT json_object_agg(sources.turn, log.id) FROM sources
-    JOIN log ON log.ns = :ns AND log.seq = sources.turn
-    WHERE sources.ns = :ns AND sources.record = records.num) AS TEXT) {_FROM_RECORDS}"""
-"""… with the place and id of each turn that they come from."""
-# A record all of whose turns are hidden is hidden: a hidden turn is not served as a fact. So is a summary any of whose
-# turns is hidden: its text may contain what was said there.
-_OF_HIDDEN = f"""SELECT sources.record FROM hidden
-    JOIN log ON log.ns = :ns AND log.id = hidden.subject AND log.entry = 'turn'
-    JOIN sources ON sources.ns = :ns AND sources.turn = log.seq
-    WHERE hidden.ns = :ns GROUP BY sources.ns, sources.record
-    HAVING count(*) = (SELECT count(*) FROM sources AS every WHERE every.ns = :ns AND every.record = sources.record)
-    OR EXISTS (SELECT 1 FROM records AS summary WHERE summary.ns = :ns AND summary.num = sources.record
-               AND summary.kind = {kind_number(Kind.SUMMARY)} AND summary.compaction IS NOT NULL)"""
-_NOT_HIDDEN = f"""NOT EXISTS (SELECT 1 FROM hidden WHERE hidden.ns = :ns AND hidden.subject = records.id)
-    AND records.num NOT IN ({_OF_HIDDEN})"""
-_IS_LIVE = f"(records.superseded_by IS NULL AND {_NOT_HIDDEN})"
-_HIDDEN_TURNS = """SELECT log.seq FROM hidden
-    JOIN log ON log.ns = :ns AND log.id = hidden.subject AND log.entry = 'turn' WHERE hidden.ns = :ns"""
-_HIDDEN_RECORDS = f"""SELECT records.num FROM hidden
-        JOIN records ON records.ns = :ns AND records.id = hidden.subject WHERE hidden.ns = :ns
-    UNION ALL SELECT gone.num FROM gone WHERE gone.ns = :ns
-    UNION ALL {_OF_HIDDEN}"""
-_FROM_SESSION = """EXISTS (SELECT 1 FROM sources JOIN log ON log.ns = :ns AND log.seq = sources.turn
-    WHERE sources.ns = :ns AND sources.record = records.num AND log.session = :session)"""
-_LEFT_OVER = f"""SELECT {TURN_COLUMNS} FROM log {TURN_JOINS}
-    WHERE log.ns = :ns AND {_IN_SESSION} AND log.idx <= :upto AND log.entry = 'turn'
-    AND NOT EXISTS (SELECT 1 FROM sources JOIN records ON records.ns = :ns AND records.num = sources.record
-        WHERE sources.ns = :ns AND sources.turn = log.seq AND records.compaction IS NOT NULL AND NOT records.partial
-        AND {_NOT_HIDDEN})
-    ORDER BY log.idx"""
-_SUCCESSORS = """SELECT sources.turn, records.superseded_by, records.metadata FROM sources
-    JOIN records ON records.ns = :ns AND records.num = sources.record
-    WHERE sources.ns = :ns AND sources.turn IN :turns
-    AND (records.superseded_by IS NOT NULL OR records.metadata LIKE '%"revises"%')"""
-_TURNS_OF = """SELECT records.id, sources.turn FROM records
-    JOIN sources ON sources.ns = :ns AND sources.record = records.num
-    WHERE records.ns = :ns AND records.id IN :ids"""
-_STANDING = f"""SELECT {_RECORD_COLUMNS}, records.born, records.retired, hidden.seq, vectors.data {_FROM_RECORDS}
-    JOIN vectors ON vectors.ns = :ns AND vectors.slot = :slot AND vectors.space = :space AND vectors.num = records.num
-    LEFT JOIN hidden ON hidden.ns = :ns AND hidden.subject = records.id
-    WHERE records.ns = :ns AND records.num > :after ORDER BY records.num"""
-_IDLE = f"""SELECT records.id, records.kind, records.text, records.provenance, records.confidence, records.notches,
-    records.trust, records.at, made.recorded_at,
-    (SELECT max(log.at) FROM sources JOIN log ON log.ns = :ns AND log.seq = sources.turn
-     WHERE sources.ns = :ns AND sources.record = records.num),
-    (SELECT max(tended.at) FROM tended WHERE tended.ns = :ns AND tended.subject = records.id),
-    made.entry = 'remember'
-    FROM records LEFT JOIN log AS made ON made.ns = :ns AND made.seq = records.born
-    WHERE records.ns = :ns AND records.num >= 0 AND {_IS_LIVE}
-    AND NOT EXISTS (SELECT 1 FROM retrievals WHERE retrievals.ns = :ns AND retrievals.subject = records.id)
-    ORDER BY records.num"""
-
-# A session without turns comes after all others.
-_LAST = """coalesce((SELECT max(log.at) FROM log
-    WHERE log.ns = :ns AND log.session = sessions.session AND log.entry = 'turn'), -4611686018427387904)"""
-_TURNS_IN = "FROM log WHERE log.ns = :ns AND log.session = spans.session AND log.entry = 'turn'"
-_SESSIONS = f"""WITH spans AS (SELECT session, name, {_LAST} AS last FROM sessions WHERE sessions.ns = :ns)
-    SELECT name, (SELECT count(*) {_TURNS_IN}), (SELECT min(log.at) {_TURNS_IN}), last
-    FROM spans WHERE CAST(:before AS TEXT) IS NULL
-        OR (last, session) < (SELECT behind.last, behind.session FROM spans AS behind WHERE behind.name = :before)
-    ORDER BY last DESC, session DESC LIMIT :limit"""
-
-_MADE = "SELECT count(*) FROM records WHERE records.ns = :ns AND records.kind = {} AND records.compaction IS NOT NULL"
-_COUNTS = f"""SELECT (SELECT count(*) FROM sessions WHERE ns = :ns),
-    (SELECT count(*) FROM log WHERE log.ns = :ns AND log.entry = 'turn'),
-    (SELECT count(*) FROM records WHERE records.ns = :ns AND records.superseded_by IS NULL),
-    ({_MADE.format(kind_number(Kind.SUMMARY))}),
-    ({_MADE.format(kind_number(Kind.GUIDANCE))}),
-    (SELECT count(*) FROM hidden WHERE ns = :ns)"""
-_DOCUMENTS_OF = {
-    Space.TURN: """SELECT log.seq, log.text, log.at, log.session, log.idx, log.role, log.metadata FROM log
-        WHERE log.ns = :ns AND log.seq > :after AND log.entry = 'turn' ORDER BY log.seq LIMIT :limit""",
-    Space.RECORD: """SELECT records.num, records.text, records.at, records.born, records.kind, records.provenance,
-        records.confidence, records.notches, records.trust
-        FROM records WHERE records.ns = :ns AND records.num > :after ORDER BY records.num LIMIT :limit""",
-    Space.PASSAGE: """SELECT passages.num, passages.turn, passages.start, passages.stop
-        FROM passages WHERE passages.ns = :ns AND passages.num > :after ORDER BY passages.num LIMIT :limit""",
-}
-# A vector of what a turn tells may be the turn's own, and is then stored empty (AS_TURN).
-_TOLD = f"""CASE WHEN length(vectors.data) > 0 THEN vectors.data ELSE (SELECT own.data FROM vectors AS own
-    WHERE own.ns = :ns AND own.slot = :slot AND own.space = {int(Space.TURN)} AND own.num = vectors.num) END"""
-_IN_SPACE = "WHERE vectors.ns = :ns AND vectors.slot = :slot AND vectors.space = :space"
 _PAGE = 500
 """Turns that are read at once when all of them may be asked for."""
 
@@ -215,7 +59,7 @@ class Snapshot:
 
     @cached_property
     def _heads(self) -> Heads:
-        return _read_heads(self._tx)
+        return read_heads(self._tx.rows(statements.HEADS))
 
     def _has_no(self, kind: str) -> bool:
         """Tell whether there is none of a kind, if that was read already; reading the rows is as fast as asking."""
@@ -231,7 +75,8 @@ class Snapshot:
 
     def lines(self) -> Iterator[Line]:
         """Return the whole log in order, one line at a time."""
-        return map(read_line, self._tx.stream(f"{LINES} WHERE log.ns = :ns AND log.seq >= 0 ORDER BY log.seq"))
+        where = "WHERE log.ns = :ns AND log.seq >= 0 ORDER BY log.seq"
+        return map(read_line, self._tx.stream(f"{statements.LINES} {where}"))
 
     def line_counts(self) -> dict[str, int]:
         """Return the number of lines of each kind, by the name of the kind."""
@@ -274,7 +119,7 @@ class Snapshot:
             SessionSpan(name, turns, from_micros(first), from_micros(last))
             if turns
             else SessionSpan(name, 0, None, None)
-            for name, turns, first, last in self._tx.rows(_SESSIONS, limit=limit, before=before)
+            for name, turns, first, last in self._tx.rows(statements.SESSIONS, limit=limit, before=before)
         ]
 
     def last_index(self, session: str) -> int:
@@ -284,7 +129,7 @@ class Snapshot:
     def places(self, session: str) -> list[Place]:
         """Return what alignment needs to know of each turn of a session, in order."""
         found, keyed = [], set()
-        for index, digest, at, given, role in self._tx.rows(_PLACES, session=session):
+        for index, digest, at, given, role in self._tx.rows(statements.PLACES, session=session):
             if digest is None:
                 keyed.add(index)
             else:
@@ -318,7 +163,7 @@ class Snapshot:
 
     def thread(self, session: str, after: int, limit: int) -> list[Turn]:
         """Return the turns of a session behind an index, in order."""
-        where = f"WHERE log.ns = :ns AND {_IN_SESSION} AND log.idx > :after AND log.entry = 'turn'"
+        where = f"WHERE log.ns = :ns AND {statements.IN_SESSION} AND log.idx > :after AND log.entry = 'turn'"
         return self._turns(f"{where} ORDER BY log.idx LIMIT :limit", session=session, after=after, limit=limit)
 
     def recent_turns(
@@ -335,7 +180,7 @@ class Snapshot:
         """
         where, values = "", dict[str, Any]()
         if session is not None:
-            where, values["session"] = f"{where} AND {_IN_SESSION}", session
+            where, values["session"] = f"{where} AND {statements.IN_SESSION}", session
         if since is not None:
             where, values["since"] = f"{where} AND log.at >= :since", to_micros(since)
         if until is not None:
@@ -344,7 +189,7 @@ class Snapshot:
             WHERE behind.ns = :ns AND behind.id = :before AND behind.entry = 'turn')"""
         while limit > 0:
             page = min(limit, _PAGE)
-            sql = _NEWEST[self._tx.engine].format(where=where if before is None else where + behind)
+            sql = statements.NEWEST_TURNS[self._tx.engine].format(where=where if before is None else where + behind)
             rows = self._tx.rows(sql, limit=page, **values, **({} if before is None else {"before": before}))
             for row in rows:
                 yield read_turn(self._tx.namespace, row)
@@ -354,10 +199,10 @@ class Snapshot:
 
     def left_over(self, session: str, upto: int) -> list[Turn]:
         """Return the turns of a session up to an index that no live summary or guidance of a compaction replaces."""
-        return self._read_turns(self._tx.rows(_LEFT_OVER, session=session, upto=upto))
+        return self._read_turns(self._tx.rows(statements.LEFT_OVER, session=session, upto=upto))
 
     def _turns(self, where: str, **values: object) -> list[Turn]:
-        return self._read_turns(self._tx.rows(f"SELECT {TURN_COLUMNS} FROM log {TURN_JOINS} {where}", **values))
+        return self._read_turns(self._tx.rows(f"{statements.TURNS} {where}", **values))
 
     def _read_turns(self, rows: Iterable[Row]) -> list[Turn]:
         return [read_turn(self._tx.namespace, row) for row in rows]
@@ -372,7 +217,7 @@ class Snapshot:
         """Return (place in the log, tombstone) of the erased turns of a session, in order."""
         if not self._has_tombstones:
             return []
-        rows = self._tx.rows(f"{TOMBSTONES} ORDER BY idx", session=self._tx.marker.session(session))
+        rows = self._tx.rows(f"{statements.TOMBSTONES} ORDER BY idx", session=self._tx.marker.session(session))
         return [read_tombstone_row(row) for row in rows]
 
     def erasures(self) -> tuple[int, datetime | None]:
@@ -439,13 +284,13 @@ class Snapshot:
         if until is not None:
             where, values["until"] = f"{where} AND records.at < :until", to_micros(until)
         if session is not None:
-            where, values["session"] = f"{where} AND {_FROM_SESSION}", self.session_number(session) or 0
+            where, values["session"] = f"{where} AND {statements.FROM_SESSION}", self.session_number(session) or 0
         if provenance is not None:
             where, values["provenance"] = f"{where} AND records.provenance = :provenance", provenance.value
         if merged:
             where = f"{where} AND records.evidence_count > 1 AND records.compaction IS NULL"
         if live is not None:
-            where = f"{where} AND {'' if live else 'NOT '}{_IS_LIVE}"
+            where = f"{where} AND {'' if live else 'NOT '}{statements.IS_LIVE}"
         if before is not None:
             values["before"] = before
             where = f"""{where} AND (records.at, records.born, records.num) < (
@@ -457,14 +302,14 @@ class Snapshot:
     def _records(self, where: str, **values: object) -> dict[int, Record]:
         """Return records by their number, in the order of the statement."""
         found = {}
-        for *row, sources in self._tx.rows(f"{_RECORDS} {where}", **values):
+        for *row, sources in self._tx.rows(f"{statements.RECORDS} {where}", **values):
             turn_ids = {int(turn): turn_id for turn, turn_id in json.loads(sources or "{}").items()}
             found[row[0]] = read_record(self._tx.namespace, tuple(row), [turn_ids[turn] for turn in sorted(turn_ids)])
         return found
 
     def is_live(self, record: Record) -> bool:
         """Tell whether recall may show a record: not superseded, not hidden, and not made of what is hidden."""
-        sql = f"SELECT 1 FROM records WHERE records.ns = :ns AND records.id = :id AND {_IS_LIVE}"
+        sql = f"SELECT 1 FROM records WHERE records.ns = :ns AND records.id = :id AND {statements.IS_LIVE}"
         return self._tx.one(sql, id=record.id) is not None
 
     def protected(self) -> list[int]:
@@ -491,13 +336,14 @@ class Snapshot:
         """Return (turn, the turn that replaced or revised what it said) for those of the turns that have one."""
         newer: list[tuple[int, str]] = []
         older: list[tuple[int, str]] = []
-        for turn, superseded_by, metadata in self._tx.rows(_SUCCESSORS, turns=[int(turn) for turn in turns]):
+        for turn, superseded_by, metadata in self._tx.rows(statements.SUCCESSORS, turns=[int(turn) for turn in turns]):
             if superseded_by is not None:
                 newer.append((turn, superseded_by))
             revised = unpack_metadata(metadata).get("revises")
             older += [(turn, str(one)) for one in (revised if isinstance(revised, list) else ())]
         sources = defaultdict[str, list[int]](list)
-        for name, turn in self._tx.rows(_TURNS_OF, ids=list(dict.fromkeys(name for _, name in newer + older))):
+        names = list(dict.fromkeys(name for _, name in newer + older))
+        for name, turn in self._tx.rows(statements.SOURCES_OF, ids=names):
             sources[name].append(turn)
         found = [(turn, later) for turn, name in newer for later in sources[name]]
         found += [(earlier, turn) for turn, name in older for earlier in sources[name]]
@@ -513,7 +359,7 @@ class Snapshot:
             return []
         found = []
         for *row, born, retired, hidden, data in self._tx.rows(
-            _STANDING, slot=slot, space=int(Space.RECORD), after=after
+            statements.RECORD_STATES, slot=slot, space=int(Space.RECORD), after=after
         ):
             record = read_record(self._tx.namespace, tuple(row), (), lower=False)
             if COMPACTION in record.metadata:  # it repeats what turns said: nothing to compare a new turn with
@@ -525,7 +371,7 @@ class Snapshot:
     def idle(self) -> Iterator[Idle]:
         """Return every live record that was never retrieved, in the order of their numbers."""
         provenances = {one.value: one for one in Provenance}
-        for row in self._tx.stream(_IDLE):
+        for row in self._tx.stream(statements.IDLE_RECORDS):
             noun, kind, text, provenance, confidence, notches, trust, at, came, said, tended, explicit = row
             trusted = lowered(provenances[provenance], confidence, notches, trust)
             yield Idle(noun, KINDS[kind], text, *trusted, max(at, said or at), came or at, tended or 0, bool(explicit))
@@ -536,7 +382,8 @@ class Snapshot:
         """Return the numbers of the turns or records that recall must not show."""
         if self._has_no("hidden") and (space is Space.TURN or self._has_no("gone")):
             return []
-        return [num for (num,) in self._tx.rows(_HIDDEN_TURNS if space is Space.TURN else _HIDDEN_RECORDS)]
+        sql = statements.HIDDEN_TURNS if space is Space.TURN else statements.HIDDEN_RECORDS
+        return [num for (num,) in self._tx.rows(sql)]
 
     def gone(self) -> list[int]:
         """Return, in order, the numbers of records that became other documents; an index may still contain them."""
@@ -571,7 +418,7 @@ class Snapshot:
         ]
 
     def counts(self) -> Counts:
-        ((sessions, turns, records, summaries, guidance, hidden),) = self._tx.rows(_COUNTS)
+        ((sessions, turns, records, summaries, guidance, hidden),) = self._tx.rows(statements.COUNTS)
         return Counts(sessions, turns, records, summaries, guidance, hidden)
 
     def counters(self, since: str | None) -> list[tuple[str, str, int]]:
@@ -597,7 +444,7 @@ class Snapshot:
         kind = space if space in (Space.RECORD, Space.PASSAGE) else Space.TURN
         if after >= self._heads.ends[{Space.RECORD: "records", Space.PASSAGE: "passages"}.get(kind, "turns")]:
             return []
-        rows = self._tx.rows(_DOCUMENTS_OF[kind], after=after, limit=limit)
+        rows = self._tx.rows(statements.DOCUMENTS_OF[kind], after=after, limit=limit)
         if kind is Space.PASSAGE:
             return self._passages(rows)
         if kind is Space.RECORD:
@@ -668,8 +515,8 @@ class Snapshot:
         slot = self._heads.slots.get(fingerprint)
         if slot is None:
             return []
-        data = _TOLD if space is Space.TOLD else "vectors.data"
-        sql = f"SELECT vectors.num, {data} FROM vectors {_IN_SPACE} AND {where}"
+        data = statements.TOLD_VECTOR if space is Space.TOLD else "vectors.data"
+        sql = f"SELECT vectors.num, {data} FROM vectors {statements.IN_SPACE} AND {where}"
         rows = [row for row in self._tx.rows(sql, slot=slot, space=int(space), **values) if row[1] is not None]
         unpacked = unpack_vectors([data for _, data in rows])
         return [(num, vector) for (num, _), vector in zip(rows, unpacked, strict=True)]

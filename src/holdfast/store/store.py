@@ -21,8 +21,16 @@ from holdfast.model import Action, NewTurn, Turn
 from holdfast.settings import StoreSettings
 from holdfast.store.erase import erase, read_content, read_live_vectors, read_truth
 from holdfast.store.health import drop_lost, drop_vectors
-from holdfast.store.import_lines import import_lines
-from holdfast.store.lines import admitted, cursor, erased_since, holds_act, session_number, turn_places, write_act
+from holdfast.store.lines import (
+    admitted,
+    cursor,
+    erased_since,
+    holds_act,
+    import_lines,
+    session_number,
+    turn_places,
+    write_act,
+)
 from holdfast.store.snapshot import Snapshot
 from holdfast.store.types import Changes, Content, Held, ImportCounts, Move, Scope, Server, Swept, Transaction
 from holdfast.store.writes import advance, apply_act, clear_views, count_retrievals

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import IntEnum, StrEnum
 from typing import Any, Protocol
 
-from holdfast.log.tombstones import Marker
+from holdfast.log.acts import Marker
 from holdfast.model import Decision, Kind, Provenance, Record
 
 COMPACTION = "compaction"
@@ -82,6 +82,24 @@ class BlockRef:
 
     block: int
     version: int
+
+
+@dataclass
+class Heads:
+    """How far everything of a namespace has come, read in one statement: a search needs all of it, piece by piece."""
+
+    ends: dict[str, int] = field(default_factory=dict)
+    """The highest number in use, of turns, records and passages."""
+    cursors: dict[str, int] = field(default_factory=dict)
+    """All but those of compactions."""
+    documents: dict[int, list[BlockRef]] = field(default_factory=lambda: defaultdict(list))
+    """By space."""
+    segments: dict[tuple[int, int], list[BlockRef]] = field(default_factory=lambda: defaultdict(list))
+    """By space and slot."""
+    slots: dict[str, int] = field(default_factory=dict)
+    """By the fingerprint of the model."""
+    some: set[str] = field(default_factory=set)
+    """Those of hidden, gone and retired that are not empty."""
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ from holdfast.admit.topics import reading_of
 from holdfast.admit.values import Reading, Word
 from holdfast.model import Provenance, Record, Role
 from holdfast.settings import DoctorSettings, Settings
-from holdfast.store.protocol import Snapshot
 from holdfast.store.rows import role_number
+from holdfast.store.snapshot import Snapshot
 from holdfast.store.types import Space
 from holdfast.text.sentences import sentences
 from holdfast.text.time import Span, read_spans

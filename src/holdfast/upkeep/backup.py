@@ -12,7 +12,7 @@ from holdfast.errors import InputError
 from holdfast.results import BackedUp, Restored
 from holdfast.settings import StoreSettings
 from holdfast.store.open import copy_store_file, set_store_aside
-from holdfast.store.protocol import Store
+from holdfast.store.store import Store
 from holdfast.text.time import utc_now
 from holdfast.upkeep.export import whole_file
 

@@ -16,7 +16,8 @@ from holdfast.index.vectors import embed_texts
 from holdfast.model import Entry, Kind, Record
 from holdfast.models.embedder import Embedder
 from holdfast.settings import Settings
-from holdfast.store.protocol import Snapshot, Store
+from holdfast.store.snapshot import Snapshot
+from holdfast.store.store import Store
 from holdfast.store.types import COMPACTION
 from holdfast.upkeep.audit import audit_texts, broken_links, framed_turns, looped_records, secret_turns
 from holdfast.upkeep.findings import Check, Diagnosis, Example, Finding, Memo, finding

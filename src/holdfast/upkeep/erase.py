@@ -15,7 +15,8 @@ import numpy as np
 from holdfast.errors import InputError, StoreError
 from holdfast.index.blocks import forget_read, quantise
 from holdfast.results import Erased, Looked, Proof
-from holdfast.store.protocol import Snapshot, Store
+from holdfast.store.snapshot import Snapshot
+from holdfast.store.store import Store
 from holdfast.store.types import Content, Scope, Space
 from holdfast.text.words import speaker_terms, term_counts
 

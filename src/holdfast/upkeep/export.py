@@ -169,7 +169,7 @@ def _check_calibrate(payload: Metadata, settings: LogSettings) -> None:
 
 
 def _check_erase(payload: Metadata, settings: LogSettings) -> None:
-    from holdfast.log.tombstones import read_tombstone
+    from holdfast.log.acts import read_tombstone
 
     read_tombstone(payload)
 

@@ -12,7 +12,7 @@ from holdfast.index.blocks import prior_of, read_documents, read_postings, read_
 from holdfast.index.candidates import words_stage
 from holdfast.index.vectors import matrix, segments_stage, vectors_stage
 from holdfast.settings import Settings
-from holdfast.store.protocol import Snapshot
+from holdfast.store.snapshot import Snapshot
 from holdfast.store.types import BLOCK, Document, Space
 from holdfast.text.words import speaker_terms, term_counts
 from holdfast.upkeep.findings import Example

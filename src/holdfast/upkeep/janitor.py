@@ -20,8 +20,9 @@ from holdfast.model import Action, Entry, Kind, Provenance
 from holdfast.results import Tended, Tidied
 from holdfast.search.rank import refresh_priors
 from holdfast.settings import JanitorSettings
-from holdfast.store.protocol import Snapshot, Store
 from holdfast.store.rows import lowered
+from holdfast.store.snapshot import Snapshot
+from holdfast.store.store import Store
 from holdfast.store.types import Idle
 from holdfast.text.time import to_micros
 

@@ -21,7 +21,7 @@ from holdfast.model import Entry, NewTurn
 from holdfast.results import Copied, CopiedNamespace, Exported, Imported
 from holdfast.search.search import GLOBAL
 from holdfast.settings import Settings
-from holdfast.store.protocol import Store
+from holdfast.store.store import Store
 from holdfast.upkeep.export import FORMAT, Header, Reading, Writing, whole_file
 
 Progress = Callable[[int, int], None]

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 
 from holdfast.errors import HoldfastError
 from holdfast.settings import JanitorSettings
-from holdfast.store.protocol import Store
+from holdfast.store.store import Store
 from holdfast.text.time import Clock
 
 _log = logging.getLogger("holdfast")

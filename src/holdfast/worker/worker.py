@@ -21,7 +21,8 @@ from holdfast.index.candidates import words_stage
 from holdfast.index.vectors import vectors_stage
 from holdfast.models.embedder import Embedder
 from holdfast.settings import IndexSettings
-from holdfast.store.protocol import Snapshot, Store
+from holdfast.store.snapshot import Snapshot
+from holdfast.store.store import Store
 from holdfast.store.types import ADMIT_STAGE, PASSAGES_STAGE, Space
 
 if TYPE_CHECKING:

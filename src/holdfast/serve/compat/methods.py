@@ -45,7 +45,7 @@ from holdfast.serve.compat.stored import (
 )
 from holdfast.serve.memories import Memories
 from holdfast.serve.verbs import Method, Params, seed_method
-from holdfast.store.protocol import Snapshot
+from holdfast.store.snapshot import Snapshot
 from holdfast.text.words import terms
 
 # --- Searching one of the seed's collections: the engine's own search, kept to what lies in that collection.

@@ -12,7 +12,7 @@ from holdfast.gate.score import Signals
 from holdfast.log.messages import keyed_id
 from holdfast.model import Kind, Record, Turn
 from holdfast.search.search import GLOBAL
-from holdfast.store.protocol import Snapshot
+from holdfast.store.snapshot import Snapshot
 from holdfast.store.types import COMPACTION, Space
 from holdfast.text.jsonio import plain
 from holdfast.text.time import to_micros

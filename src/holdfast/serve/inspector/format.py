@@ -11,7 +11,7 @@ from hashlib import blake2b
 from holdfast.insight.history import IN_PLACE
 from holdfast.model import Decision, Record, Turn
 from holdfast.results import Bin, DayStats
-from holdfast.store.protocol import Snapshot
+from holdfast.store.snapshot import Snapshot
 from holdfast.store.types import COMPACTION
 
 _UNITS = ("bytes", "KB", "MB", "GB", "TB")

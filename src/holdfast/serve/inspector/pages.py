@@ -19,7 +19,7 @@ from holdfast.results import DayStats, Version
 from holdfast.serve.inspector.format import RecordCard, by_time, card_of, histogram, record_cards, turn_cards
 from holdfast.serve.inspector.views import Asked, Desk
 from holdfast.settings import Settings
-from holdfast.store.protocol import Snapshot
+from holdfast.store.snapshot import Snapshot
 from holdfast.store.types import COMPACTION
 from holdfast.text.jsonio import plain
 from holdfast.text.time import utc_now

@@ -21,8 +21,7 @@ import psycopg
 from psycopg import errors
 
 from holdfast.errors import Closed, StoreBusy, StoreError
-from holdfast.log.acts import TurnLine
-from holdfast.log.tombstones import Marker
+from holdfast.log.acts import Marker, TurnLine
 from holdfast.model import NewTurn, Turn
 from holdfast.settings import StoreSettings
 from holdfast.store.lines import append, turn_row

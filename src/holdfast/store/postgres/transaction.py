@@ -24,7 +24,7 @@ from psycopg.pq import Format
 from psycopg.types.array import ListBinaryDumper
 from psycopg.types.numeric import Int8BinaryDumper
 
-from holdfast.log.tombstones import Marker
+from holdfast.log.acts import Marker
 from holdfast.store.types import Row, Space, WrittenLine
 
 WHOLE_STORE = UUID(int=0)

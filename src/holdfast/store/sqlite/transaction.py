@@ -14,7 +14,7 @@ from typing import Any
 
 import apsw
 
-from holdfast.log.tombstones import Marker
+from holdfast.log.acts import Marker
 from holdfast.store.rows import SLOTS
 from holdfast.store.types import Row, Space, WrittenLine
 
