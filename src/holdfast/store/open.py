@@ -30,6 +30,7 @@ def open_store(location: str | os.PathLike[str], settings: StoreSettings) -> Sto
 def _open_on_server(url: str, settings: StoreSettings) -> Store:
     try:
         import psycopg  # noqa: F401
+        import psycopg_pool  # noqa: F401
     except ImportError as error:
         raise MissingExtra("a store on PostgreSQL", "postgres") from error
     from holdfast.store.postgres.database import PostgresDatabase

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from datetime import datetime
 from importlib.resources import files
 from pathlib import Path
@@ -26,18 +26,8 @@ from holdfast.model import NewTurn, Turn
 from holdfast.settings import StoreSettings
 from holdfast.store.lines import append, turn_row
 from holdfast.store.postgres.address import collided, lost, read_address, translated
-from holdfast.store.postgres.connection import (
-    FIRST_PAUSE_S,
-    LONGEST_PAUSE_S,
-    Claim,
-    ClaimLost,
-    check_place,
-    claim_alone,
-    give_up,
-    read_secret,
-    share,
-)
-from holdfast.store.postgres.schema import SCHEMA, TABLES, lock_number, migrate
+from holdfast.store.postgres.connection import Claim, ClaimLost, pauses, release, share
+from holdfast.store.postgres.schema import SCHEMA, TABLES, check_place, lock_number, migrate, read_secret
 from holdfast.store.postgres.transaction import OpenConnection, PostgresTransaction, translate
 from holdfast.store.rows import kept_turn
 from holdfast.store.types import Held, Row, Server, Transaction
@@ -114,14 +104,14 @@ class PostgresDatabase:
         self._local = threading.local()
         """Of this thread: the read that it is inside of, if any (a snapshot inside of a snapshot sees the same moment),
         and its claims."""
-        self._shared = share(self.address, settings)
-        self._pool = self._shared.pool
+        self._connections = share(self.address, settings)
         try:
-            with self.session() as connection:
+            # Not from the pool, which would not say why it cannot connect.
+            with translated(self.location), closing(self._connections.connect()) as connection:
                 check_place(connection, self.address, settings)
                 migrate(connection, self.address.schema, self.location)
                 self.secret = read_secret(connection)
-                self._pool.known = True
+            self._connections.open()
         except BaseException:
             self.close()
             raise
@@ -150,9 +140,8 @@ class PostgresDatabase:
 
     def _write(self, ns: UUID, namespace: str, work: Callable[[PostgresTransaction], T], repeat: bool = True) -> T:
         deadline = time.monotonic() + self._settings.reconnect_s
-        pause = FIRST_PAUSE_S
         with translated(self.location):
-            while True:
+            for pause in pauses():
                 committing = False
                 try:
                     with self._transaction(_WRITE, ns) as opened:
@@ -166,11 +155,11 @@ class PostgresDatabase:
                     if not unknown and (not again or time.monotonic() > deadline):
                         raise
                 time.sleep(pause)
-                pause = min(pause * 2, LONGEST_PAUSE_S)
                 if unknown and tx.wrote is None and not repeat:
                     return result
                 if unknown and tx.wrote is not None and self._was_committed(tx):
                     return result
+        raise AssertionError("pauses() ended")
 
     def _was_committed(self, unknown: PostgresTransaction) -> bool:
         """Tell whether the line that a lost transaction wrote last is in the log.
@@ -191,32 +180,21 @@ class PostgresDatabase:
     @contextmanager
     def _transaction(self, begin: str, ns: UUID) -> Iterator[OpenConnection]:
         """Lend a connection inside of a transaction, and commit it at the end."""
-        with self._lending(lambda: self._pool.patiently(lambda: self._begin(begin, ns))) as connection:
+        # A SELECT: the moment that a snapshot shows begins with the first of them, and not with BEGIN.
+        with self._lend(f"{begin}; SET LOCAL holdfast.ns = '{ns}'; SELECT 1".encode()) as connection:
             yield OpenConnection(connection, ns)
             connection.execute("COMMIT")
-
-    def _begin(self, begin: str, ns: UUID) -> psycopg.Connection:
-        connection = self._pool.take()
-        try:
-            # A SELECT: the moment that a snapshot shows begins with the first of them, and not with BEGIN.
-            connection.execute(f"{begin}; SET LOCAL holdfast.ns = '{ns}'; SELECT 1".encode(), prepare=False)
-        except BaseException:
-            connection.close()
-            raise
-        return connection
 
     @contextmanager
     def session(self) -> Iterator[psycopg.Connection]:
         """Lend a connection outside of any transaction, for VACUUM for example."""
-        with translated(self.location), self._lending(lambda: self._pool.patiently(self._pool.take_alive)) as lent:
-            yield lent
+        with translated(self.location), self._lend(b"SELECT 1") as connection:
+            yield connection
 
-    @contextmanager
-    def _lending(self, take: Callable[[], psycopg.Connection]) -> Iterator[psycopg.Connection]:
+    def _lend(self, first: bytes | None = None) -> AbstractContextManager[psycopg.Connection]:
         if self._closed:
             raise Closed("this memory was closed; open it again to use it")
-        with self._pool.lending(take) as connection:
-            yield connection
+        return self._connections.lend(first)
 
     # --- appending
 
@@ -265,7 +243,7 @@ class PostgresDatabase:
         names = [name for name, _ in _LOG_COLUMNS]
         values = {"ns": self.ns_of(namespace), "in_session": session, "expect": expect}
         try:
-            with self._lending(self._pool.take) as connection:
+            with self._lend() as connection:
                 if len(rows) == 1:
                     values |= dict(zip(names, rows[0], strict=True))
                     placed = connection.execute(translate(_APPEND_ONE), values, binary=True).fetchall()
@@ -298,8 +276,8 @@ class PostgresDatabase:
             raise Closed("this memory was closed; open it again to use it")
         ns = self.ns_of(namespace)
         number = lock_number(self.address.schema, str(ns))
-        claiming = claim_alone(self._pool, number, wait_s) if wait_s > 0 else self._shared.claims.take(number)
-        with claiming as claim:
+        claims = self._connections.claims
+        with claims.take_alone(number, wait_s) if wait_s > 0 else claims.take(number) as claim:
             if claim is not None:
                 self._claims[ns] = claim
             try:
@@ -370,7 +348,7 @@ class PostgresDatabase:
                     connection.execute(f"VACUUM {table}".encode(), prepare=False)
             finally:
                 connection.remove_notice_handler(note)
-                connection.execute(f"SET statement_timeout = {self._pool.statement_ms}".encode())
+                connection.execute(f"SET statement_timeout = {self._connections.statement_ms}".encode())
         return warned
 
     def files(self) -> Iterator[tuple[str, Iterator[bytes]]]:
@@ -433,7 +411,7 @@ class PostgresDatabase:
     def close(self) -> None:
         if not self._closed:
             self._closed = True
-            give_up(self._shared)
+            release(self._connections)
 
 
 def _one(connection: psycopg.Connection, sql: str) -> int:

@@ -12,8 +12,9 @@ from secrets import token_hex
 import psycopg
 from psycopg import sql
 
-from holdfast.errors import StoreForeign, StoreNewer
-from holdfast.store.postgres.address import read_address, translated
+from holdfast.errors import StoreError, StoreForeign, StoreNewer, StoreReadOnly
+from holdfast.settings import StoreSettings
+from holdfast.store.postgres.address import Address, read_address, translated
 
 TABLES = (
     "namespaces", "views", "sessions", "log", "records", "sources", "hidden", "gone", "receipts", "cursors",
@@ -40,6 +41,43 @@ def migrations() -> list[str]:
 
 
 SCHEMA = len(migrations())
+_ROLE = "SELECT rolname, rolsuper, rolbypassrls FROM pg_roles WHERE rolname = current_user"
+_CLOSED = "SELECT 1 FROM pg_namespace WHERE nspname = %s AND NOT has_schema_privilege(oid, 'USAGE')"
+
+
+def check_place(connection: psycopg.Connection, address: Address, settings: StoreSettings) -> None:
+    """Raise an error if a store cannot be opened there: because of the role, the encoding or the schema."""
+    _check_role(connection, address.allow_superuser or settings.allow_superuser)
+    encoding = connection.info.parameter_status("server_encoding")
+    if encoding != "UTF8":
+        raise StoreError(
+            f"{address.shown} keeps text as {encoding}, which cannot hold every text. Use a database made with "
+            "CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0"
+        )
+    if connection.execute(_CLOSED, (address.schema,)).fetchone() is not None:
+        raise StoreReadOnly(
+            f"{address.shown}: the role may not use the schema {address.schema}. It must own the tables, or be granted "
+            "access: GRANT USAGE ON SCHEMA … TO role; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA … "
+            "TO role"
+        )
+
+
+def _check_role(connection: psycopg.Connection, allowed: bool) -> None:
+    row = connection.execute(_ROLE).fetchone()
+    if row is None or not (row[1] or row[2]) or allowed:
+        return
+    what = "a superuser" if row[1] else "a role with BYPASSRLS"
+    raise StoreError(
+        f"{row[0]!r} is {what}: row-level security, which keeps namespaces apart, does not apply to it. Use a plain "
+        "role that owns the database (CREATE ROLE holdfast LOGIN; CREATE DATABASE … OWNER holdfast), or add "
+        "?holdfast_allow_superuser=1 to the address"
+    )
+
+
+def read_secret(connection: psycopg.Connection) -> bytes:
+    row = connection.execute("SELECT value FROM secrets WHERE id = 1", binary=True).fetchone()
+    assert row is not None
+    return bytes(row[0])
 
 
 def migrate(connection: psycopg.Connection, schema: str, place: str) -> int:
