@@ -1,4 +1,4 @@
-"""Laying a history onto a session: the laws, as properties of the pure function."""
+"""Properties of aligning a history with a session."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from holdfast.log.align import Place, align, digest
+from holdfast.log.align import TurnPlace, align, digest
 from holdfast.model import NewTurn, Origin, Role
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -22,7 +22,7 @@ histories = st.lists(speech, max_size=30)
 distinct = st.lists(st.tuples(roles, st.text(max_size=3)), max_size=30, unique=True)
 
 AT_ANY_PACE = settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
-"""How long a history takes to be thought up says something of the machine, not of the code."""
+"""Generating histories may be slow on a busy machine."""
 
 
 def turn(said: Said, at: datetime | None = None, key: str | None = None) -> NewTurn:
@@ -30,21 +30,21 @@ def turn(said: Said, at: datetime | None = None, key: str | None = None) -> NewT
     return NewTurn(role, Origin.IMPORTED, text, at or START, at is not None, 0.2, key, {})
 
 
-def hear(session: list[Place], turns: Sequence[NewTurn]) -> None:
-    """What ingest_many does with the answer: append what is new."""
+def hear(session: list[TurnPlace], turns: Sequence[NewTurn]) -> None:
+    """Append the new turns, as ingest_many does."""
     for new, known in zip(turns, align(session, turns), strict=True):
         if known is None:
             at = new.at if new.at_given else None
-            session.append(Place(len(session), digest(new.role, new.text), at, new.role, new.key is not None))
+            session.append(TurnPlace(len(session), digest(new.role, new.text), at, new.role, new.key is not None))
 
 
-def marks(session: Sequence[Place]) -> list[bytes]:
+def marks(session: Sequence[TurnPlace]) -> list[bytes]:
     return [place.digest for place in session]
 
 
 @st.composite
 def rolling(draw: st.DrawFn, said: st.SearchStrategy[list[Said]]) -> tuple[list[Said], list[tuple[int, int]]]:
-    """A history and windows over it: each begins inside what was heard, or where it ends, and never ends earlier."""
+    """Draw a history and windows of it: each begins in the known part or at its end, and never ends earlier."""
     history = draw(said)
     windows, heard = [], 0
     while heard < len(history):
@@ -57,8 +57,8 @@ def rolling(draw: st.DrawFn, said: st.SearchStrategy[list[Said]]) -> tuple[list[
 
 @pytest.mark.requirement("LOG-7")
 @given(histories)
-def test_a_history_laid_onto_itself_adds_nothing(history: list[Said]) -> None:
-    session: list[Place] = []
+def test_a_history_aligned_with_itself_adds_nothing(history: list[Said]) -> None:
+    session: list[TurnPlace] = []
     turns = [turn(said) for said in history]
     hear(session, turns)
     assert align(session, turns) == list(range(len(turns)))
@@ -68,7 +68,7 @@ def test_a_history_laid_onto_itself_adds_nothing(history: list[Said]) -> None:
 @given(histories, st.data())
 def test_a_history_that_grew_adds_exactly_its_end(history: list[Said], data: st.DataObject) -> None:
     cut = data.draw(st.integers(0, len(history)))
-    session: list[Place] = []
+    session: list[TurnPlace] = []
     turns = [turn(said) for said in history]
     hear(session, turns[:cut])
     assert align(session, turns) == [*range(cut), *[None] * (len(turns) - cut)]
@@ -77,10 +77,10 @@ def test_a_history_that_grew_adds_exactly_its_end(history: list[Said], data: st.
 @pytest.mark.requirement("LOG-7")
 @AT_ANY_PACE
 @given(rolling(distinct))
-def test_windows_that_overlap_rebuild_a_history_without_repeats(case: tuple[list[Said], list[tuple[int, int]]]) -> None:
-    """The law holds where no message comes twice: then the overlap can lie in one place only."""
+def test_overlapping_windows_rebuild_a_history_without_repeats(case: tuple[list[Said], list[tuple[int, int]]]) -> None:
+    """With distinct messages the overlap can be in one place only."""
     history, windows = case
-    session: list[Place] = []
+    session: list[TurnPlace] = []
     for start, end in windows:
         hear(session, [turn(said) for said in history[start:end]])
     assert marks(session) == [digest(*said) for said in history]
@@ -90,10 +90,10 @@ def test_windows_that_overlap_rebuild_a_history_without_repeats(case: tuple[list
 @AT_ANY_PACE
 @given(rolling(histories))
 def test_windows_with_times_rebuild_any_history(case: tuple[list[Said], list[tuple[int, int]]]) -> None:
-    """Where each message says when, the same words at another time are another turn."""
+    """With given times, the same words at another time are another turn."""
     history, windows = case
     turns = [turn(said, START + timedelta(seconds=number)) for number, said in enumerate(history)]
-    session: list[Place] = []
+    session: list[TurnPlace] = []
     for start, end in windows:
         hear(session, turns[start:end])
     assert [place.at for place in session] == [one.at for one in turns]
@@ -102,9 +102,9 @@ def test_windows_with_times_rebuild_any_history(case: tuple[list[Said], list[tup
 @pytest.mark.requirement("LOG-7")
 @given(histories, st.data())
 def test_any_part_of_a_history_with_times_sent_again_adds_nothing(history: list[Said], data: st.DataObject) -> None:
-    """The same role, text and time is the same turn, however short the part and wherever it lies."""
+    """The same role, text and time is the same turn, however short the part and wherever it is."""
     turns = [turn(said, START + timedelta(seconds=number)) for number, said in enumerate(history)]
-    session: list[Place] = []
+    session: list[TurnPlace] = []
     hear(session, turns)
     start = data.draw(st.integers(0, len(turns)))
     end = data.draw(st.integers(start, len(turns)))
@@ -120,10 +120,8 @@ def test_keyed_turns_are_left_to_their_keys(history: list[Said]) -> None:
 
 @pytest.mark.requirement("LOG-7")
 @given(histories, histories)
-def test_what_is_found_is_the_same_role_and_text_and_no_turn_is_found_twice(
-    before: list[Said], after: list[Said]
-) -> None:
-    session: list[Place] = []
+def test_matches_have_the_same_role_and_text_and_no_turn_matches_twice(before: list[Said], after: list[Said]) -> None:
+    session: list[TurnPlace] = []
     hear(session, [turn(said) for said in before])
     known = align(session, [turn(said) for said in after])
     places = [index for index in known if index is not None]
@@ -145,8 +143,8 @@ LONG_TALKS = {
 @pytest.mark.parametrize("name", LONG_TALKS)
 @pytest.mark.parametrize("edit", ["another head", "nothing in common"])
 def test_a_long_session_is_aligned_in_time(name: str, edit: str) -> None:
-    """An agent that polls says "ok" for hours; each of its histories must not take longer than the one before."""
-    session: list[Place] = []
+    """An agent that polls says "ok" for hours: aligning must not take longer with each history."""
+    session: list[TurnPlace] = []
     talk = [turn((Role.TOOL, text)) for text in LONG_TALKS[name]]
     hear(session, talk)
     edited = [turn((Role.USER, "go on")), *talk, turn((Role.USER, "stop"))]

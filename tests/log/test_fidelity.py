@@ -1,4 +1,4 @@
-"""Every text is kept byte for byte and found again, or refused in words."""
+"""Every text is stored byte for byte and found again, or refused with a clear error."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_hostile_text_as_a_question_finds_itself_or_nothing(memory: Memory, te
 
 @pytest.mark.requirement("SAFE-4", "INV-1")
 @pytest.mark.parametrize("name", NAMED)
-def test_a_hostile_name_of_a_session_and_a_key_is_kept_exactly_or_refused(memory: Memory, name: str) -> None:
+def test_hostile_session_names_and_keys_are_kept_exactly_or_refused(memory: Memory, name: str) -> None:
     try:
         kept = memory.ingest("the pier is closed", session=name, key=name)
     except InputError as error:
@@ -63,7 +63,7 @@ def test_a_hostile_name_of_a_session_and_a_key_is_kept_exactly_or_refused(memory
 
 @pytest.mark.requirement("SAFE-4", "INV-4")
 @pytest.mark.parametrize("name", NAMED)
-def test_a_hostile_namespace_holds_its_own_turns_alone_or_is_refused(open_memory: OpenMemory, name: str) -> None:
+def test_a_hostile_namespace_contains_only_its_own_turns_or_is_refused(open_memory: OpenMemory, name: str) -> None:
     open_memory("ana").ingest("the pier is closed")
     try:
         memory = open_memory(name)
@@ -147,7 +147,7 @@ def test_a_text_beyond_the_limit_is_refused_with_the_limit(memory: Memory) -> No
 
 @pytest.mark.requirement("SAFE-4")
 @pytest.mark.parametrize("text", [None, 7, b"bytes", ["a"], {"a": 1}])
-def test_what_is_no_text_is_refused(memory: Memory, text: object) -> None:
+def test_values_that_are_not_text_are_refused(memory: Memory, text: object) -> None:
     with pytest.raises(InputError, match="string"):
         memory.ingest(text)  # type: ignore[call-overload]
     with pytest.raises(InputError, match="string"):
@@ -188,7 +188,7 @@ LOOP.append(LOOP)
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_metadata_that_is_not_json_is_refused_and_nothing_is_kept(memory: Memory, metadata: object) -> None:
+def test_metadata_that_is_not_json_is_refused_and_nothing_is_stored(memory: Memory, metadata: object) -> None:
     with pytest.raises(InputError):
         memory.ingest("words", metadata=metadata)  # type: ignore[call-overload]
     with pytest.raises(InputError):
@@ -204,7 +204,7 @@ def test_names_inside_metadata_are_kept_as_they_are_or_refused(memory: Memory) -
 
 
 @pytest.mark.requirement("INV-1")
-def test_metadata_is_a_copy_that_nobody_can_change_afterwards(memory: Memory) -> None:
+def test_metadata_is_copied_when_it_is_stored(memory: Memory) -> None:
     given = {"tags": ["a"]}
     kept = memory.ingest("words", metadata=given)
     given["tags"].append("b")

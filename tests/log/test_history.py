@@ -1,4 +1,4 @@
-"""A conversation handed over again adds only what is new."""
+"""A conversation that is ingested again adds only new turns."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ def said(memory: Memory, session: str = "default") -> list[str]:
 
 
 @pytest.mark.requirement("LOG-7")
-def test_the_same_conversation_twice_adds_nothing_and_gives_the_same_turns(memory: Memory) -> None:
+def test_the_same_conversation_twice_adds_nothing_and_returns_the_same_turns(memory: Memory) -> None:
     first = memory.ingest_many(TALK)
     assert memory.ingest_many(TALK) == first
     assert said(memory) == ["Hi", "Hello!", "ok", "Anything else?", "ok"]
 
 
 @pytest.mark.requirement("LOG-7")
-def test_a_growing_history_adds_its_end_and_a_second_ok_further_on_is_a_new_turn(memory: Memory) -> None:
+def test_a_growing_history_adds_its_end_and_a_repeated_ok_is_a_new_turn(memory: Memory) -> None:
     for end in range(1, len(TALK) + 1):
         assert texts(memory.ingest_many(TALK[:end])) == [str(message["content"]) for message in TALK[:end]]
     assert said(memory) == ["Hi", "Hello!", "ok", "Anything else?", "ok"]
@@ -40,7 +40,7 @@ def test_a_sliding_window_rebuilds_the_conversation(memory: Memory, width: int) 
 
 
 @pytest.mark.requirement("LOG-7")
-def test_turns_that_came_one_by_one_are_known_in_the_history(memory: Memory) -> None:
+def test_turns_that_were_added_one_by_one_are_recognised_in_the_history(memory: Memory) -> None:
     memory.ingest("Hi")
     memory.ingest("Hello!", role="assistant")
     memory.ingest_many(TALK)
@@ -63,7 +63,7 @@ def test_the_same_conversation_in_another_session_is_another_conversation(memory
 
 
 @pytest.mark.requirement("LOG-7")
-def test_a_long_history_with_an_edited_system_prompt_adds_the_prompt_and_what_is_new(memory: Memory) -> None:
+def test_an_edited_system_prompt_adds_only_the_prompt_and_new_turns(memory: Memory) -> None:
     body = [user(f"q{n}") if n % 2 == 0 else assistant(f"a{n}") for n in range(8)]
     memory.ingest_many([system("Be brief."), *body])
     memory.ingest_many([system("Be kind."), *body, user("new")])
@@ -71,7 +71,7 @@ def test_a_long_history_with_an_edited_system_prompt_adds_the_prompt_and_what_is
 
 
 @pytest.mark.requirement("LOG-7")
-def test_an_edited_system_prompt_doubles_no_turn_as_the_talk_goes_on(memory: Memory) -> None:
+def test_an_edited_system_prompt_doubles_no_turn_later(memory: Memory) -> None:
     memory.ingest_many([system("Be brief."), user("q1"), assistant("a1")])
     memory.ingest_many([system("Be kind."), user("q1"), assistant("a1"), user("q2")])
     memory.ingest_many([system("Be kind."), user("q1"), assistant("a1"), user("q2"), assistant("a2")])
@@ -79,7 +79,7 @@ def test_an_edited_system_prompt_doubles_no_turn_as_the_talk_goes_on(memory: Mem
 
 
 @pytest.mark.requirement("LOG-7")
-def test_a_system_prompt_that_tells_the_time_doubles_no_turn(memory: Memory) -> None:
+def test_a_system_prompt_with_the_time_doubles_no_turn(memory: Memory) -> None:
     talk: list[Message] = []
     for number in range(5):
         talk.append(user(f"q{number}"))
@@ -105,7 +105,7 @@ def test_a_dropped_message_in_the_middle_doubles_no_other(memory: Memory) -> Non
 
 
 @pytest.mark.requirement("LOG-7")
-def test_with_times_given_repeated_words_are_told_apart(memory: Memory) -> None:
+def test_given_times_distinguish_repeated_words(memory: Memory) -> None:
     beats = [user("ok", at=f"2026-01-01T00:00:{second:02d}Z") for second in range(10)]
     for start in range(0, 9, 3):
         memory.ingest_many(beats[start : start + 4])
@@ -128,7 +128,7 @@ def test_keys_decide_where_there_are_any(memory: Memory) -> None:
 
 
 @pytest.mark.requirement("LOG-7")
-def test_keyed_and_keyless_messages_in_one_list_find_themselves_again(memory: Memory) -> None:
+def test_messages_with_and_without_keys_in_one_list_are_recognised(memory: Memory) -> None:
     talk = [user("a", key="1"), assistant("b"), user("c", key="3"), assistant("d")]
     memory.ingest_many(talk)
     memory.ingest_many([*talk, user("e", key="5")])
@@ -136,7 +136,7 @@ def test_keyed_and_keyless_messages_in_one_list_find_themselves_again(memory: Me
 
 
 @pytest.mark.requirement("LOG-7")
-def test_a_conversation_kept_with_keys_is_known_when_it_comes_without(memory: Memory) -> None:
+def test_a_conversation_with_keys_is_recognised_without_them(memory: Memory) -> None:
     memory.ingest_many([user("a", key="1"), assistant("b", key="2")])
     memory.ingest_many([user("a"), assistant("b"), user("c")])
     assert said(memory) == ["a", "b", "c"]
@@ -164,7 +164,7 @@ def test_a_month_of_conversations_twice_adds_nothing_with_or_without_keys(open_m
 @pytest.mark.requirement("LOG-7", "SAFE-2")
 @pytest.mark.parametrize("messages", [40, 1300])
 def test_two_threads_with_the_same_history_double_nothing(open_memory: OpenMemory, messages: int) -> None:
-    """1300 messages are three transactions, so the threads meet in the middle."""
+    """1300 messages are three transactions, so that the threads interleave."""
     memories = [open_memory(), open_memory()]
     talk = [user(f"line {number}") for number in range(messages)]
     gate, errors = threading.Barrier(4), []

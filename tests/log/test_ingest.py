@@ -1,4 +1,4 @@
-"""What a turn is, and what ingest does with it."""
+"""Turns: their fields, keys, roles, times and heartbeats."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 
 
 @pytest.mark.requirement("LOG-1")
-def test_a_turn_carries_everything_it_was_said_with(open_memory: OpenMemory) -> None:
+def test_a_turn_has_everything_that_was_given(open_memory: OpenMemory) -> None:
     memory = open_memory(clock=FixedClock(NOON))
     said = memory.ingest(
         "I moved to Lisbon in May",
@@ -44,9 +44,7 @@ def test_a_turn_carries_everything_it_was_said_with(open_memory: OpenMemory) -> 
     ("role", "origin", "stability"),
     [("user", "user", 0.5), ("assistant", "assistant", 0.25), ("system", "system", 0.2), ("tool", "tool", 0.2)],
 )
-def test_a_role_gives_origin_and_stability_unless_the_caller_says_otherwise(
-    memory: Memory, role: str, origin: str, stability: float
-) -> None:
+def test_the_role_sets_default_origin_and_stability(memory: Memory, role: str, origin: str, stability: float) -> None:
     said = memory.ingest("some words", role=role)
     assert (said.role, said.origin, said.stability) == (role, origin, stability)
 
@@ -82,14 +80,14 @@ def test_stability_can_be_set_from_0_to_1(memory: Memory, weight: float) -> None
 
 
 @pytest.mark.parametrize("weight", [-0.1, 1.1, float("nan"), float("inf"), True, "0.5"])
-def test_a_stability_that_is_no_weight_is_refused(memory: Memory, weight: object) -> None:
+def test_an_invalid_stability_is_refused(memory: Memory, weight: object) -> None:
     with pytest.raises(InputError, match="stability"):
         memory.ingest("some words", stability=weight)  # type: ignore[call-overload]
     assert memory.recent() == []
 
 
 @pytest.mark.requirement("LOG-1")
-def test_indexes_count_each_session_on_its_own_without_gaps(memory: Memory) -> None:
+def test_indexes_are_counted_per_session_without_gaps(memory: Memory) -> None:
     for number in range(6):
         memory.ingest(f"left {number}", session="left")
         memory.ingest(f"right {number}", session="right", key=f"k{number % 3}")  # every key comes twice
@@ -164,7 +162,7 @@ def test_a_time_is_read_as_utc_to_the_microsecond(
         float("nan"),
     ],
 )
-def test_a_time_that_no_calendar_holds_is_refused_and_nothing_is_kept(memory: Memory, given: object) -> None:
+def test_an_impossible_time_is_refused_and_nothing_is_stored(memory: Memory, given: object) -> None:
     with pytest.raises(BadTime):
         memory.ingest("some words", at=given)  # type: ignore[call-overload]
     with pytest.raises(BadTime):
@@ -194,7 +192,7 @@ def test_a_key_repeated_inside_one_list_is_one_turn(memory: Memory) -> None:
 
 
 @pytest.mark.requirement("LOG-4")
-def test_a_key_is_known_after_reopening_and_by_a_second_memory(open_memory: OpenMemory) -> None:
+def test_a_key_is_recognised_after_reopening_and_by_a_second_memory(open_memory: OpenMemory) -> None:
     one, other = open_memory(), open_memory()
     first = one.ingest("words", key="k")
     assert other.ingest("words", key="k").id == first.id
@@ -281,7 +279,7 @@ def test_an_unknown_role_is_refused(memory: Memory, role: object) -> None:
         user("lone \ud83d surrogate"),
     ],
 )
-def test_one_bad_message_is_named_and_none_of_the_list_is_kept(memory: Memory, bad: object) -> None:
+def test_one_bad_message_is_named_and_none_of_the_list_is_stored(memory: Memory, bad: object) -> None:
     with pytest.raises(InputError, match="message 1"):
         memory.ingest_many([user("good"), bad, user("also good")])  # type: ignore[list-item]
     assert memory.recent() == []
@@ -296,10 +294,23 @@ def test_an_empty_list_of_messages_is_fine(memory: Memory) -> None:
 
 
 @pytest.mark.requirement("LOG-1")
-def test_progress_is_told_batch_by_batch_up_to_the_whole(memory: Memory) -> None:
+def test_progress_is_reported_per_batch_up_to_the_total(memory: Memory) -> None:
     told: list[tuple[int, int]] = []
     messages = [user(f"turn {number}") for number in range(1200)]
     memory.ingest_many(messages, progress=lambda done, total: told.append((done, total)))
     assert told == [(500, 1200), (1000, 1200), (1200, 1200)]
     memory.ingest_many([*messages, user("one more")], progress=lambda done, total: told.append((done, total)))
     assert told[3:] == [(1201, 1201)]
+
+
+@pytest.mark.requirement("KEEP-4", "LOG-4")
+def test_an_erased_turn_is_recognised_after_later_turns(memory: Memory) -> None:
+    erased = memory.ingest("my safe opens with zanzibar", session="s", key="k", at=NOON)
+    memory.erase(turn=erased.id)
+    for text in ("one", "two"):
+        memory.ingest(text, session="s")
+    again = [
+        memory.ingest("my safe opens with zanzibar", session="s", **given) for given in ({"key": "k"}, {"at": NOON})
+    ]
+    assert [turn.id[:2] for turn in again] == ["e-", "e-"]
+    assert texts(memory.thread("s")) == ["one", "two"]

@@ -1,4 +1,4 @@
-"""Whose memory it is: one order of resolution, and no guess."""
+"""Resolution of the namespace, in a fixed order and without guessing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def resolved(**given: str | None) -> str:
 
 
 @pytest.mark.requirement("LOG-6")
-def test_the_user_comes_before_the_session_key_before_the_agent_before_the_default() -> None:
+def test_namespace_order_is_user_session_key_agent_default() -> None:
     assert resolved(user="u", session_key="s", agent="a", default="d") == "u"
     by_session = resolved(session_key="s", agent="a", default="d")
     by_agent = resolved(agent="a", default="d")
@@ -31,12 +31,12 @@ def test_the_user_comes_before_the_session_key_before_the_agent_before_the_defau
 
 
 @pytest.mark.requirement("LOG-6", "INV-4")
-def test_a_session_key_an_agent_and_a_user_of_one_name_are_three_namespaces() -> None:
+def test_a_session_key_an_agent_and_a_user_with_one_name_are_three_namespaces() -> None:
     assert len({resolved(user="x"), resolved(session_key="x"), resolved(agent="x")}) == 3
 
 
 @pytest.mark.requirement("LOG-6", "INV-4")
-def test_without_any_name_it_is_an_error_and_the_login_is_never_used(
+def test_no_name_at_all_is_an_error_and_the_login_is_never_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(getpass, "getuser", lambda: pytest.fail("the login was asked for"))
@@ -48,7 +48,7 @@ def test_without_any_name_it_is_an_error_and_the_login_is_never_used(
 
 
 @pytest.mark.requirement("LOG-6")
-def test_the_operators_default_serves_when_nothing_else_is_given(
+def test_the_default_of_the_operator_is_used_when_nothing_else_is_given(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOLDFAST_NAMESPACE", "house")
@@ -63,14 +63,14 @@ def test_the_operators_default_serves_when_nothing_else_is_given(
 @pytest.mark.requirement("LOG-6", "SAFE-4")
 @pytest.mark.parametrize("name", ["", "  ", "\n", "a\x00b", "\ud800", "x" * 1025, 7, b"ana"])
 @pytest.mark.parametrize("way", ["user", "session_key", "agent", "default"])
-def test_a_name_that_is_none_is_refused_and_never_falls_through_to_the_next(way: str, name: object) -> None:
+def test_an_invalid_name_is_refused_and_does_not_fall_through_to_the_next(way: str, name: object) -> None:
     with pytest.raises(InputError):
         resolved(**{"default": "d", way: name})  # type: ignore[arg-type]
 
 
 @pytest.mark.requirement("INV-4")
 @pytest.mark.parametrize("other", ["al", "alice ", "Alice", "alice\u200b", "alicé", "alice%", "alic_", "*", "%"])
-def test_names_are_exact_so_a_similar_one_is_somebody_else(tmp_path: Path, other: str) -> None:
+def test_similar_names_are_different_namespaces(tmp_path: Path, other: str) -> None:
     with (
         Memory(tmp_path / "m.db", "alice", settings=QUICK, embedder="none") as alice,
         Memory(tmp_path / "m.db", other, settings=QUICK, embedder="none") as stranger,

@@ -1,4 +1,4 @@
-"""Everything that can be asked of a memory, asked once: so that every path through the engine is walked."""
+"""Every verb of a memory, used once, so that every path through the engine is taken."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FULL = replace(
 
 
 def live(place: str | Path, namespace: str, word: str, folder: Path, settings: Settings = FULL) -> None:
-    """A namespace that was told, asked, tidied, compacted, moved and erased; `word` is in all that it holds."""
+    """Ingest, search, tidy, compact, move and erase in a namespace; everything in it contains `word`."""
     clock = FixedClock(NOW)
     with Memory(place, namespace, embedder=HashEmbedder(), settings=settings, clock=clock) as memory:
         tell(memory, word)

@@ -1,8 +1,8 @@
-"""What grows with the number of namespaces of a store, and what does not: milliseconds each, by the clock.
+"""Measure how the cost of each verb grows with the number of namespaces, in milliseconds.
 
     python -m tests.postgres.many_namespaces ADDRESS 2000
 
-It works in a schema of its own and drops it at the end.
+It creates a schema and drops it at the end.
 """
 
 from __future__ import annotations

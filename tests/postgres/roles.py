@@ -1,4 +1,4 @@
-"""What an administrator may set for a role on one database, and takes back at the end."""
+"""Settings of a role in one database, reset at the end."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def database_of(url: str) -> str:
 
 @contextmanager
 def set_for_role(server: Server, url: str, **settings: str) -> Iterator[None]:
-    """Connections that the plain role opens to this database in the block begin with these settings."""
+    """Open connections of the plain role to this database with these settings, in the block."""
     role, database = sql.Identifier(ROLE), sql.Identifier(database_of(url))
     for name, value in settings.items():
         server.run(sql.SQL("ALTER ROLE {} IN DATABASE {} SET {} = {}").format(role, database, sql.SQL(name), value))

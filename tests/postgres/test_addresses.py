@@ -1,4 +1,4 @@
-"""The address of a store on a server: read as libpq reads it, and its password told to nobody."""
+"""Addresses are read as libpq reads them, and their passwords are never shown."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from holdfast.store.postgres.address import read_address
 @pytest.mark.parametrize(
     "password", ["hunter2#", "hunter2?", "hunter2[", "hunter2:1", "hunter2%25", "%E2%84%80hunter2"]
 )
-def test_a_password_of_any_signs_reaches_the_server_and_nobody_else(password: str) -> None:
+def test_a_password_with_any_characters_reaches_only_the_server(password: str) -> None:
     address = read_address(f"postgresql://ana:{password}@db.example/memory?holdfast_schema=team")
     given = conninfo_to_dict(address.conninfo)
     assert "hunter2" in str(given["password"]) and given["host"] == "db.example" and given["dbname"] == "memory"
@@ -35,7 +35,7 @@ def test_a_password_of_any_signs_reaches_the_server_and_nobody_else(password: st
         "postgresql://ana:hunter2@db.example/memory?holdfast_shards=2",
     ],
 )
-def test_an_address_that_cannot_be_used_is_refused_without_its_password(address: str) -> None:
+def test_an_invalid_address_is_refused_without_showing_its_password(address: str) -> None:
     with pytest.raises(InputError) as caught:
         read_address(address)
     cause: BaseException | None = caught.value
@@ -58,6 +58,6 @@ def test_parameters_reach_the_server_as_they_were_written() -> None:
 
 
 @pytest.mark.parametrize("schema", ["$user", "pg_temp", "pg_catalog", "PG_x", "information_schema", "a" * 64, "%00"])
-def test_a_schema_that_means_something_else_to_the_server_is_refused(schema: str) -> None:
+def test_a_reserved_schema_name_is_refused(schema: str) -> None:
     with pytest.raises(InputError, match=r"holdfast_schema|NUL"):
         read_address(f"postgresql:///memory?holdfast_schema={schema}")

@@ -1,4 +1,4 @@
-"""Claims to derive, and the sessions that keep them: ended by an administrator, or short of connections."""
+"""Claims for derived work: sessions that an administrator ends, and few connections."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SOON_S = 60.0  # a busy machine may be slow; what is waited for takes a second
 
 
 def end_claims(postgres: Engine, url: str) -> int:
-    """End the sessions that hold claims, as an administrator would; how many there were."""
+    """End the sessions that hold claims, as an administrator would, and return their number."""
     return len(postgres.server.run(_END_CLAIMS, database_of(url)))
 
 
@@ -43,7 +43,7 @@ def wait_until(true: Callable[[], bool]) -> None:
 
 
 @pytest.mark.requirement("KEEP-4")
-def test_a_worker_that_lost_its_claim_writes_nothing_of_what_was_erased_meanwhile(postgres: Engine, url: str) -> None:
+def test_a_worker_that_lost_its_claim_writes_nothing_that_was_erased(postgres: Engine, url: str) -> None:
     slow = WaitingEmbedder()
     with (
         Memory(url, "ana", embedder=slow, settings=EAGER) as memory,
@@ -59,7 +59,7 @@ def test_a_worker_that_lost_its_claim_writes_nothing_of_what_was_erased_meanwhil
 
 
 @pytest.mark.requirement("LOG-3")
-def test_a_worker_whose_claim_was_ended_goes_on_by_itself(postgres: Engine, url: str) -> None:
+def test_a_worker_recovers_from_a_lost_claim(postgres: Engine, url: str) -> None:
     slow = WaitingEmbedder()
     with Memory(url, "ana", embedder=slow, settings=EAGER) as memory:
         memory.ingest_many([user(f"I keep {number} boats in the harbour") for number in range(30)], session="s")
@@ -71,7 +71,7 @@ def test_a_worker_whose_claim_was_ended_goes_on_by_itself(postgres: Engine, url:
         wait_until(lambda: memory.status().degraded is None)
 
 
-def test_a_step_under_a_claim_that_was_ended_is_not_taken(postgres: Engine, url: str) -> None:
+def test_a_step_under_a_lost_claim_is_not_taken(postgres: Engine, url: str) -> None:
     with closing(open_store(url, StoreSettings(durable=False))) as store:
         store.bootstrap("ana", None)
         with store.claim("ana") as mine:
@@ -85,7 +85,7 @@ def test_a_step_under_a_claim_that_was_ended_is_not_taken(postgres: Engine, url:
 
 
 @pytest.mark.requirement("SAFE-2")
-def test_many_memories_of_one_process_derive_at_once_over_few_connections(postgres: Engine, url: str) -> None:
+def test_many_memories_of_one_process_share_few_connections(postgres: Engine, url: str) -> None:
     few = replace(QUICK, store=StoreSettings(durable=False, connections=2, busy_s=30))
     with ExitStack() as opened, ThreadPoolExecutor(12) as pool:
         memories = [
@@ -100,7 +100,7 @@ def test_many_memories_of_one_process_derive_at_once_over_few_connections(postgr
 
 
 @pytest.mark.requirement("SAFE-2")
-def test_a_server_of_many_namespaces_keeps_to_its_connections(postgres: Engine, url: str) -> None:
+def test_many_namespaces_stay_within_the_limit_of_connections(postgres: Engine, url: str) -> None:
     settings = replace(QUICK, store=StoreSettings(durable=False, connections=4))
     memories = Memories(url, embedder=HashEmbedder(), settings=settings)
     try:

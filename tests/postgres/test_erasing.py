@@ -1,4 +1,4 @@
-"""An erase on a server: read as an administrator, whom row-level security does not bind, no row of any table has it."""
+"""After an erase on a server, no row of any table contains what was erased."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EAGER = replace(QUICK, index=replace(QUICK.index, tail=1, vector_tail=1))
 
 
 def rows_with(postgres: Engine, url: str, word: str) -> list[str]:
-    """Tables of which a row says the word, in a text, a name, a term or a blob."""
+    """Return the tables with a row that contains the word in a text, a name, a term or a blob."""
     database = urlsplit(url).path.lstrip("/")
     found = []
     for table in TABLES:
@@ -64,7 +64,7 @@ def test_an_erased_turn_is_in_no_row_and_the_others_are(postgres: Engine, url: s
 
 
 @pytest.mark.requirement("SAFE-5")
-def test_an_erased_namespace_leaves_neither_its_words_nor_its_name(postgres: Engine, url: str) -> None:
+def test_an_erased_namespace_leaves_neither_text_nor_name(postgres: Engine, url: str) -> None:
     with Memory(url, "zenobia-of-palmyra", embedder=HashEmbedder(), settings=EAGER) as memory:
         fill(memory)
         record = memory.remember("Call me Zuleikha")
@@ -86,7 +86,7 @@ def test_an_erased_namespace_leaves_neither_its_words_nor_its_name(postgres: Eng
         assert "zenobia-of-palmyra" in memory._store.namespaces()
 
 
-def test_a_sweep_that_a_crash_kept_from_running_is_left_to_the_next(postgres: Engine, url: str) -> None:
+def test_a_sweep_that_a_crash_prevented_is_done_by_the_next(postgres: Engine, url: str) -> None:
     with Memory(url, "ana", embedder="none", settings=QUICK) as memory:
         fill(memory)
         with closing(open_store(url, StoreSettings(durable=False))) as store:

@@ -1,4 +1,4 @@
-"""Another user's memory is out of reach on every path, whatever is handed over as a name, a filter or a question."""
+"""The memory of another user cannot be reached by any name, filter or question."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ INJECTIONS = [
 
 
 def everything_asked(memory: Memory, text: str) -> Iterator[object]:
-    """What every verb that takes a name, an id, a filter or a question answers to this one; refusals are no answer."""
+    """Return the answers of every verb that takes a name, an id, a filter or a question, without refusals."""
     asked: list[Callable[[], object]] = [
         lambda: memory.search(text, limit=50),
         lambda: memory.search("zeppelin", session=text),
@@ -53,7 +53,7 @@ def everything_asked(memory: Memory, text: str) -> Iterator[object]:
 
 
 @pytest.mark.requirement("INV-4", "SAFE-1")
-def test_hostile_names_filters_and_ids_find_nothing_of_another_namespace(url: str) -> None:
+def test_hostile_names_filters_and_ids_find_nothing_in_other_namespaces(url: str) -> None:
     with Memory(url, "ben", embedder=HashEmbedder(), settings=EAGER) as ben:
         ben.ingest_many([user(f"the zeppelin of ben carries number {number}") for number in range(30)], session="talk")
         ben.flush()

@@ -1,4 +1,4 @@
-"""A connection that goes away in the middle of a write: what was kept is kept once, what was not is written again."""
+"""Writes during which the connection is lost are committed exactly once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from holdfast.settings import StoreSettings
 from holdfast.store.open import open_store
 from holdfast.store.types import Changes, Move
 from holdfast.testing import HashEmbedder
-from tests.postgres.severing import Cut, Wire
+from tests.postgres.wire import Cut, Wire
 from tests.support.memories import QUICK, texts, user
 from tests.support.postgres_engine import Engine
 
@@ -32,7 +32,7 @@ def wire(url: str) -> Iterator[Wire]:
 
 @BOTH
 @pytest.mark.requirement("INV-1", "LOG-2")
-def test_a_turn_is_kept_once_wherever_the_wire_is_cut(wire: Wire, cut: Cut) -> None:
+def test_a_turn_is_kept_once_wherever_the_connection_is_lost(wire: Wire, cut: Cut) -> None:
     with Memory(wire.url, "ana", embedder="none", settings=QUICK) as memory:
         first = memory.ingest("the one before", session="s")
         wire.cut, wire.cut_at = cut, b"zanzibar"
@@ -43,8 +43,8 @@ def test_a_turn_is_kept_once_wherever_the_wire_is_cut(wire: Wire, cut: Cut) -> N
         assert [turn.seq for turn in memory.thread("s")] == [1, 2, 3]
 
 
-def test_a_turn_that_the_server_is_slow_to_keep_is_kept_once(wire: Wire, postgres: Engine, url: str) -> None:
-    """The first attempt is not dead: it waits, and so does the second. Whoever comes first, there is one turn."""
+def test_a_turn_that_the_server_commits_late_is_kept_once(wire: Wire, postgres: Engine, url: str) -> None:
+    """The first attempt waits on the server, and so does the second: there is one turn, whichever is first."""
     database = urlsplit(url).path.lstrip("/")
     with Memory(wire.url, "ana", embedder="none", settings=QUICK) as memory, ThreadPoolExecutor(1) as pool:
         memory.ingest("hello", session="s")
@@ -65,7 +65,7 @@ _TWO_WAIT = """SELECT count(*) >= 2 FROM pg_stat_activity
 
 
 @BOTH
-def test_the_first_turn_of_a_session_and_many_at_once_are_too(wire: Wire, cut: Cut) -> None:
+def test_a_first_turn_and_many_turns_are_kept_once_too(wire: Wire, cut: Cut) -> None:
     with Memory(wire.url, "ana", embedder="none", settings=QUICK) as memory:
         wire.cut, wire.cut_at = cut, b"zanzibar"
         memory.ingest("I moved to zanzibar", session="s")
@@ -79,7 +79,7 @@ def test_the_first_turn_of_a_session_and_many_at_once_are_too(wire: Wire, cut: C
 
 @BOTH
 @pytest.mark.parametrize("ends_at", [b"zanzibar", b"COMMIT"])
-def test_an_act_of_the_operator_happens_once(wire: Wire, cut: Cut, ends_at: bytes) -> None:
+def test_an_act_happens_once(wire: Wire, cut: Cut, ends_at: bytes) -> None:
     with Memory(wire.url, "ana", embedder="none", settings=QUICK) as memory:
         memory.ingest("hello")
         memory.flush()
@@ -106,7 +106,7 @@ def test_a_step_of_derived_work_counts_once(wire: Wire, cut: Cut) -> None:
 
 
 @BOTH
-def test_an_erase_is_done_and_told_once(wire: Wire, cut: Cut) -> None:
+def test_an_erase_is_done_and_reported_once(wire: Wire, cut: Cut) -> None:
     with Memory(wire.url, "ana", embedder=HashEmbedder(), settings=QUICK) as memory:
         memory.ingest("I moved to zanzibar", session="away")
         memory.ingest("I like tea", session="here")
@@ -120,9 +120,7 @@ def test_an_erase_is_done_and_told_once(wire: Wire, cut: Cut) -> None:
         assert (lines["erase"], lines["turn"]) == (2, 1)  # the tombstone, and what was done
 
 
-def test_an_erase_that_loses_the_server_when_it_is_done_says_that_it_is_erased(
-    wire: Wire, postgres: Engine, url: str
-) -> None:
+def test_an_erase_reports_success_if_the_connection_is_lost_afterwards(wire: Wire, postgres: Engine, url: str) -> None:
     with Memory(wire.url, "ana", embedder=HashEmbedder(), settings=QUICK) as memory:
         turn = memory.ingest("I moved to zanzibar", session="away")
         memory.flush()
@@ -141,7 +139,7 @@ _END_ALL = """SELECT pg_terminate_backend(pid) FROM pg_stat_activity
     WHERE datname = current_database() AND pid <> pg_backend_pid()"""
 
 
-def test_a_search_after_the_wire_was_cut_finds_what_it_did_before(wire: Wire) -> None:
+def test_a_search_after_a_lost_connection_finds_the_same(wire: Wire) -> None:
     with Memory(wire.url, "ana", embedder=HashEmbedder(), settings=QUICK) as memory:
         memory.ingest("I moved to zanzibar")
         memory.flush()
@@ -151,7 +149,7 @@ def test_a_search_after_the_wire_was_cut_finds_what_it_did_before(wire: Wire) ->
         assert wire.cuts == 1
 
 
-def test_a_count_of_what_was_found_is_never_doubled(wire: Wire) -> None:
+def test_a_retrieval_is_never_counted_twice(wire: Wire) -> None:
     with Memory(wire.url, "ana", embedder="none", settings=QUICK) as memory:
         record = memory.remember("I moved to zanzibar")
         with closing(open_store(wire.url, StoreSettings())) as store:

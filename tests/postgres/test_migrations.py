@@ -1,4 +1,4 @@
-"""The tables of a server: made once however many start at once, brought forward, and refused when they are newer."""
+"""Tables of a server are created once, migrated, and refused if they are newer."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def elsewhere(url: str, schema: str) -> str:
-    """The same database, another schema: where nothing is yet."""
+    """Return the address of an empty schema in the same database."""
     return f"{url}{'&' if '?' in url else '?'}holdfast_schema={schema}"
 
 
@@ -37,7 +37,7 @@ def versions(postgres: Engine, url: str) -> list[int]:
 
 
 @pytest.mark.requirement("SAFE-2")
-def test_ten_that_start_at_once_migrate_once(postgres: Engine, url: str) -> None:
+def test_ten_concurrent_starts_migrate_once(postgres: Engine, url: str) -> None:
     place = elsewhere(url, "at_once")
     failures: list[BaseException] = []
 
@@ -59,10 +59,10 @@ def test_ten_that_start_at_once_migrate_once(postgres: Engine, url: str) -> None
         assert sorted(texts(memory.recent())) == [f"from {number}" for number in range(10)]
 
 
-def test_a_filled_store_of_the_version_before_is_brought_forward(
+def test_a_filled_store_of_the_previous_version_is_migrated(
     postgres: Engine, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The next migration, whatever it will be, runs on a store with something in it, once, and keeps it."""
+    """The next migration runs once on a filled store, and keeps its contents."""
     with Memory(url, "ana", embedder="none", settings=QUICK) as memory:
         memory.ingest("the harbour is quiet")
     following = [*migrations(), "ALTER TABLE sessions ADD COLUMN mood TEXT COLLATE \"C\" NOT NULL DEFAULT 'calm';"]
@@ -99,7 +99,7 @@ def test_a_migration_that_fails_leaves_the_store_as_it_was(
         assert texts(memory.recent()) == ["the harbour is quiet"]
 
 
-def test_a_store_of_a_newer_version_is_refused_with_what_to_do(postgres: Engine, url: str) -> None:
+def test_a_store_of_a_newer_version_is_refused_with_advice(postgres: Engine, url: str) -> None:
     place = elsewhere(url, "newer")
     with closing(open_store(place, StoreSettings())):
         pass
@@ -110,7 +110,7 @@ def test_a_store_of_a_newer_version_is_refused_with_what_to_do(postgres: Engine,
 
 
 @pytest.mark.requirement("INV-4")
-def test_a_superuser_is_refused_unless_told(postgres: Engine, url: str) -> None:
+def test_a_superuser_is_refused_unless_allowed(postgres: Engine, url: str) -> None:
     admin = postgres.server.url_for_admin(urlsplit(url).path.lstrip("/"))
     with pytest.raises(StoreError, match="is a superuser: row-level security, which keeps namespaces apart"):
         open_store(admin, StoreSettings())
@@ -118,7 +118,7 @@ def test_a_superuser_is_refused_unless_told(postgres: Engine, url: str) -> None:
         assert store.namespaces() == []
 
 
-def test_a_server_that_is_not_there_is_named_without_its_password() -> None:
+def test_an_unreachable_server_is_named_without_its_password() -> None:
     with pytest.raises(StoreError, match="does not answer") as caught:
         open_store("postgresql://ana:hunter2@127.0.0.1:1/memory", StoreSettings())
     assert "hunter2" not in str(caught.value)
@@ -133,7 +133,7 @@ def test_sharding_without_citus_says_so_and_changes_nothing(url: str) -> None:
         assert (server.citus, server.nodes) == (None, None)
 
 
-def test_a_lost_connection_is_a_connection_made_anew(postgres: Engine, url: str) -> None:
+def test_a_lost_connection_is_replaced(postgres: Engine, url: str) -> None:
     with Memory(url, "ana", embedder="none", settings=QUICK) as memory:
         memory.ingest("before")
         postgres.server.run(_END_ALL, urlsplit(url).path.lstrip("/"))

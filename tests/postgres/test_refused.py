@@ -1,4 +1,4 @@
-"""A server that lets nobody in, has no room, or is not what the store needs: what happened, and what to do."""
+"""Errors of servers that refuse connections or lack something say what happened and what to do."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def in_schema(url: str, schema: str) -> str:
 
 @contextmanager
 def another_role(server: Server, url: str, *grants: str) -> Iterator[str]:
-    """A role that owns nothing; the address for it."""
+    """Create a role that owns nothing, and return the address for it."""
     name = sql.Identifier(OTHER)
     server.run(sql.SQL("CREATE ROLE {} LOGIN PASSWORD 'hunter2'").format(name))
     try:
@@ -50,7 +50,7 @@ def another_role(server: Server, url: str, *grants: str) -> Iterator[str]:
 
 
 @pytest.mark.requirement("SAFE-1")
-def test_a_wrong_password_is_told_as_such_and_not_told(postgres: Engine, url: str) -> None:
+def test_a_wrong_password_is_reported_but_not_shown(postgres: Engine, url: str) -> None:
     server = postgres.server
     with another_role(server, url) as address:
         if isinstance(server, Throwaway):  # which asks nobody for a password
@@ -70,7 +70,7 @@ def test_a_wrong_password_is_told_as_such_and_not_told(postgres: Engine, url: st
 
 
 @pytest.mark.requirement("SAFE-1")
-def test_a_role_or_a_database_that_is_not_there_is_named(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_errors_name_a_missing_role_and_a_missing_database(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(StoreError, match=r'does not let this role in .*role "nobody" does not exist'):
         open_store(as_role(url, "nobody"), QUICKLY)
     parts = urlsplit(url)
@@ -83,7 +83,7 @@ def test_a_role_or_a_database_that_is_not_there_is_named(url: str, capsys: pytes
 
 
 @pytest.mark.requirement("SAFE-1")
-def test_a_server_without_a_connection_left_says_what_to_change(postgres: Engine, url: str) -> None:
+def test_a_server_without_free_connections_gives_advice(postgres: Engine, url: str) -> None:
     with another_role(postgres.server, url) as address:
         postgres.server.run(sql.SQL("ALTER ROLE {} CONNECTION LIMIT 0").format(sql.Identifier(OTHER)))
         with pytest.raises(StoreBusy, match=r"has no connection left .*lower store\.connections, or raise max_conn"):
@@ -91,7 +91,7 @@ def test_a_server_without_a_connection_left_says_what_to_change(postgres: Engine
 
 
 @pytest.mark.requirement("SAFE-1")
-def test_a_role_that_may_make_nothing_is_told_what_it_needs(postgres: Engine, url: str) -> None:
+def test_a_role_without_permissions_gets_an_error_with_advice(postgres: Engine, url: str) -> None:
     with another_role(postgres.server, url) as address:
         with pytest.raises(StoreReadOnly, match=r"permission denied for database .*must own the tables, or the datab"):
             open_store(in_schema(address, "fresh"), QUICKLY)

@@ -1,4 +1,4 @@
-"""Each statement is a message to the server and back: there are few of them, however much a namespace holds."""
+"""Reads send few statements, however much a namespace contains."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from holdfast.testing import HashEmbedder
 from tests.support.memories import EAGER, user
 
 MOST_IN_A_SEARCH = 18
-"""Turns and records of two namespaces, by words and by meaning; then the hits, and what replaced them."""
+"""Turns and records of two namespaces, by words and by vectors; then the hits, and their successors."""
 IN_RECENT = 4
-"""Begin, what is hidden, the turns, commit."""
+"""Begin, hidden turns, turns, commit."""
 
 
 def test_a_search_and_the_newest_turns_send_few_statements(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -35,8 +35,8 @@ _MORE_TURNS = """INSERT INTO log (ns, seq, id, entry, session, idx, role, origin
     FROM log, generate_series(1, 100) AS g"""
 
 
-def test_the_newest_turns_of_a_small_namespace_beside_a_large_one_are_all_that_is_read(url: str) -> None:
-    """A planner that knows how few sessions it has would join all of its turns and sort them."""
+def test_recent_turns_of_a_small_namespace_read_no_other_rows(url: str) -> None:
+    """A planner with statistics about its few sessions would join and sort all of its turns."""
     for namespace, sessions, size in (("large", 20, 10), ("small", 10, 40)):
         with Memory(url, namespace, embedder="none", settings=EAGER) as memory:
             for session in range(sessions):
@@ -60,14 +60,14 @@ def test_the_newest_turns_of_a_small_namespace_beside_a_large_one_are_all_that_i
 
 
 def _read_from_log(view: Snapshot) -> int:
-    """Rows of the log that this transaction has read."""
+    """Return the number of rows of the log that this transaction has read."""
     counted = "SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_xact_user_tables WHERE relid = 'log'::regclass"
     ((count,),) = view._tx.rows(counted)
     return int(count)
 
 
 def _counts(memory: Memory, size: int, monkeypatch: pytest.MonkeyPatch) -> tuple[int, int]:
-    """How many a search and recent() send, once the blocks are in memory."""
+    """Return how many statements a search and recent() send, once the blocks are in memory."""
     memory.ingest_many([user(f"I keep boat number {number} in harbour {number % 7}") for number in range(size)])
     memory.flush()
     memory.search("where is boat 3?")
@@ -78,7 +78,7 @@ def _counts(memory: Memory, size: int, monkeypatch: pytest.MonkeyPatch) -> tuple
 
 
 def _sent(ask: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> int:
-    """Those of this thread: what is derived is another's."""
+    """Count the statements of this thread; derived work runs in another one."""
     sent: list[object] = []
     execute, me = psycopg.Cursor.execute, threading.get_ident()
 

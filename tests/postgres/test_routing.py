@@ -1,4 +1,4 @@
-"""Every statement that the engine sends stays inside one namespace: it can be sent to one node, and leaks nothing."""
+"""Every statement of the engine stays in one namespace: it can be sent to one node, and leaks nothing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from holdfast.store.postgres.database import PostgresDatabase, distribution
 from holdfast.store.postgres.schema import TABLES
 from holdfast.testing import HashEmbedder
 from tests.postgres.life import FULL, live, tell
-from tests.support.postgres_statements import Statements, administrator, crossing, forgetful
+from tests.support.postgres_statements import Statements, administrator, crossing, without_namespace
 
 if TYPE_CHECKING:
     from tests.support.postgres_engine import Engine
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.requirement("INV-4")
 
 @dataclass(frozen=True)
 class Lived:
-    """A store with two namespaces that went through everything, and what was sent for the second."""
+    """A store with two namespaces in which every verb was used, and the statements of the second."""
 
     url: str
     sent: Statements
@@ -45,7 +45,7 @@ def lived(postgres: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         yield Lived(url, statements)
 
 
-def test_every_statement_of_a_whole_life_can_be_sent_to_one_node(lived: Lived, postgres: Engine) -> None:
+def test_every_statement_can_be_sent_to_one_node(lived: Lived, postgres: Engine) -> None:
     sent = lived.sent.of_tables()
     assert len(sent) > 100
     assert {table for one in sent for table in one.tables} >= set(TABLES) - {"copies", "unswept", "views"}
@@ -53,10 +53,10 @@ def test_every_statement_of_a_whole_life_can_be_sent_to_one_node(lived: Lived, p
         assert crossing(sent, admin) == []
 
 
-def test_a_statement_that_forgets_the_namespace_sees_nothing_of_others(lived: Lived, postgres: Engine) -> None:
-    """Each is run without its predicate as the plain role, with another namespace's rows there and without them."""
+def test_a_statement_without_namespace_sees_no_rows_of_others(lived: Lived, postgres: Engine) -> None:
+    """Each statement is run without its predicate as the plain role, with and without rows of another namespace."""
     url = lived.url
-    forgotten = [(one, without) for one in lived.sent.of_tables() if (without := forgetful(one)) is not None]
+    forgotten = [(one, without) for one in lived.sent.of_tables() if (without := without_namespace(one)) is not None]
     assert len(forgotten) > 80
     beside = answers_without_predicate(url, forgotten)
     with administrator(postgres.server, url) as admin:
@@ -71,7 +71,7 @@ def test_a_statement_that_forgets_the_namespace_sees_nothing_of_others(lived: Li
 
 
 def answers_without_predicate(url: str, forgotten: list[Any]) -> list[object]:
-    """Rows that each gives, or how many it would change; nothing is kept."""
+    """Return the rows of each statement, or how many it would change; everything is rolled back."""
     database = PostgresDatabase(url, StoreSettings())
     found: list[object] = []
     try:
@@ -125,7 +125,7 @@ _REQUIRED = """SELECT column_name, column_default IS NOT NULL FROM information_s
     WHERE table_schema = current_schema() AND table_name = %s AND is_nullable = 'NO' ORDER BY ordinal_position"""
 
 
-def test_every_key_begins_with_the_namespace_and_nothing_points_across(postgres: Engine, url: str) -> None:
+def test_every_key_begins_with_the_namespace_without_foreign_keys(postgres: Engine, url: str) -> None:
     with administrator(postgres.server, url) as admin:
         keys = admin.execute(
             """SELECT tablename, indexdef FROM pg_indexes
@@ -142,7 +142,7 @@ def test_every_key_begins_with_the_namespace_and_nothing_points_across(postgres:
     assert {name for (name,) in forced} == set(TABLES)
 
 
-def test_functions_on_the_server_name_the_namespace_for_every_table_too(postgres: Engine, url: str) -> None:
+def test_server_functions_restrict_every_table_to_the_namespace(postgres: Engine, url: str) -> None:
     with administrator(postgres.server, url) as admin:
         bodies = admin.execute(
             "SELECT proname, prosrc FROM pg_proc WHERE pronamespace = current_schema()::regnamespace"

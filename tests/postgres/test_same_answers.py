@@ -14,7 +14,7 @@ from tests.support.memories import EAGER, QUESTIONS, answers, ingest_month
 
 
 @pytest.mark.requirement("INV-3")
-def test_a_month_that_was_copied_is_answered_word_for_word_the_same(url: str, tmp_path: Path) -> None:
+def test_a_copied_month_gives_the_same_answers_word_for_word(url: str, tmp_path: Path) -> None:
     file = tmp_path / "memory.db"
     with Memory(file, "ana", embedder=HashEmbedder(), settings=EAGER) as here:
         ingest_month(here, 120)
@@ -34,7 +34,7 @@ def test_a_month_that_was_copied_is_answered_word_for_word_the_same(url: str, tm
 
 
 @pytest.mark.requirement("KEEP-5")
-def test_a_memory_comes_back_from_a_server_as_it_went_there(url: str, tmp_path: Path) -> None:
+def test_a_memory_is_the_same_after_a_copy_to_a_server_and_back(url: str, tmp_path: Path) -> None:
     with Memory(tmp_path / "from.db", "ana", embedder="none", settings=EAGER) as memory:
         ingest_month(memory, 40)
         memory.ingest("a \x00 and a \ue000 and \U0001f600", metadata={"note": "\x00"}, key="k\ue000")

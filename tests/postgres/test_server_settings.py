@@ -1,4 +1,4 @@
-"""Servers, databases and roles that were set up otherwise than ours: what the engine counts on it asks for itself."""
+"""The engine sets what it relies on, whatever the settings of server, database and role are."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ ODD = {
 
 
 @pytest.mark.requirement("SAFE-2")
-def test_a_whole_life_is_lived_over_one_connection_whatever_the_role_is_set_to(
+def test_everything_works_over_one_connection_with_odd_role_settings(
     postgres: Engine, url: str, tmp_path: Path
 ) -> None:
     few = replace(FULL, store=StoreSettings(durable=False, connections=1, busy_s=20))
@@ -49,7 +49,7 @@ def test_a_whole_life_is_lived_over_one_connection_whatever_the_role_is_set_to(
 
 
 @pytest.mark.requirement("SAFE-2")
-def test_those_who_start_at_once_migrate_once_where_transactions_are_serializable(postgres: Engine, url: str) -> None:
+def test_concurrent_starts_migrate_once_with_serializable_transactions(postgres: Engine, url: str) -> None:
     place, together = f"{url}&holdfast_schema=serial" if "?" in url else f"{url}?holdfast_schema=serial", Barrier(6)
     failures: list[BaseException] = []
 
@@ -76,7 +76,7 @@ def test_those_who_start_at_once_migrate_once_where_transactions_are_serializabl
     ("limit", "begin"),
     [("idle_in_transaction_session_timeout", "BEGIN"), ("transaction_timeout", "BEGIN"), ("idle_session_timeout", "")],
 )
-def test_a_limit_for_forgotten_clients_ends_no_snapshot_and_no_claim(
+def test_idle_limits_of_the_server_end_no_snapshot_and_no_claim(
     postgres: Engine, url: str, limit: str, begin: str
 ) -> None:
     with (
@@ -96,7 +96,7 @@ def test_a_limit_for_forgotten_clients_ends_no_snapshot_and_no_claim(
 
 
 @pytest.mark.requirement("SAFE-1")
-def test_where_nothing_may_be_written_what_is_there_is_read_and_the_error_says_why(postgres: Engine, url: str) -> None:
+def test_a_read_only_database_can_be_read_and_writes_say_why_they_fail(postgres: Engine, url: str) -> None:
     with Memory(url, "ana", embedder=HashEmbedder(), settings=QUICK) as memory:
         memory.ingest("I live in Lisbon now")
         memory.flush()

@@ -1,4 +1,4 @@
-"""The command line with a server's address in the place of a path."""
+"""The command line with the address of a server instead of a path."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_a_file_is_moved_to_a_server_and_searched_there(
     assert "I moved to Lisbon in May" in capsys.readouterr().out
 
 
-def test_the_store_tells_of_its_server_and_not_of_its_password(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_store_info_shows_the_server_but_not_its_password(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["store", "info", "--store", url, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     Draft202012Validator(schema("store-info")).validate(told)
@@ -39,7 +39,7 @@ def test_the_store_tells_of_its_server_and_not_of_its_password(url: str, capsys:
     assert "has no Citus" in capsys.readouterr().err
 
 
-def test_a_namespace_that_is_not_there_and_a_server_that_is_not_there_are_named(
+def test_errors_name_a_missing_namespace_and_a_missing_server(
     url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["copy", url, str(tmp_path / "new.db"), "-n", "nobody"]) == 1
@@ -59,7 +59,7 @@ VERBS = (
 
 @pytest.mark.requirement("SAFE-1")
 @pytest.mark.parametrize("as_json", [False, True])
-def test_no_verb_tells_the_password_of_a_server_that_is_not_there(
+def test_no_verb_shows_the_password_of_an_unreachable_server(
     as_json: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -1,4 +1,4 @@
-"""What many writers of one store may count on, and what the server must keep as it was given."""
+"""Concurrent writers of one store, claims, snapshots, and texts that the server must keep as they are."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ QUICK_STORE = StoreSettings(durable=False, busy_s=0.2, reconnect_s=0.2)
 
 
 @pytest.mark.requirement("LOG-2", "LOG-3")
-def test_eight_writers_of_one_session_leave_no_gap_and_no_double(url: str) -> None:
+def test_eight_writers_of_one_session_leave_no_gap_and_no_duplicate(url: str) -> None:
     with Memory(url, "ana", embedder="none", settings=QUICK) as memory:
 
         def write(number: int) -> list[int]:
@@ -40,7 +40,7 @@ def test_eight_writers_of_one_session_leave_no_gap_and_no_double(url: str) -> No
 
 
 @pytest.mark.requirement("LOG-4")
-def test_one_key_that_eight_hand_over_at_once_is_one_turn(url: str) -> None:
+def test_one_key_from_eight_writers_is_one_turn(url: str) -> None:
     together = threading.Barrier(8)
     with Memory(url, "ana", embedder="none", settings=QUICK) as memory:
 
@@ -53,7 +53,7 @@ def test_one_key_that_eight_hand_over_at_once_is_one_turn(url: str) -> None:
         assert len(memory.thread("s")) == 1
 
 
-def test_a_key_that_stands_twice_among_those_handed_over_is_one_turn(url: str) -> None:
+def test_a_key_that_occurs_twice_in_one_list_is_one_turn(url: str) -> None:
     with Memory(url, "ana", embedder="none", settings=QUICK) as memory:
         memory.ingest("hello", session="s")
         kept = memory.ingest_many([user("a", key="k"), user("b"), user("a", key="k")], session="s")
@@ -64,7 +64,7 @@ def test_a_key_that_stands_twice_among_those_handed_over_is_one_turn(url: str) -
 @pytest.mark.parametrize(
     "text", ["a\x00b", "\x00", "\ue000", "\ue000e", "\ue0000", "x\ue000\x00e\x00", "\U0001f600\x7f"]
 )
-def test_every_text_comes_back_as_it_was_given(url: str, text: str) -> None:
+def test_every_text_is_returned_as_it_was_given(url: str, text: str) -> None:
     with Memory(url, "ana", embedder="none", settings=QUICK) as memory:
         said, asked = (memory.ingest(text + end, session="s", metadata={"said": text}) for end in "!?")
         record = memory.remember(f"kept {text}")
@@ -75,7 +75,7 @@ def test_every_text_comes_back_as_it_was_given(url: str, text: str) -> None:
         assert memory.why(record.id).text == f"kept {text}"
 
 
-def test_a_turn_does_not_wait_for_derived_work(url: str) -> None:
+def test_an_append_does_not_wait_for_derived_work(url: str) -> None:
     with Memory(url, "ana", embedder="none", settings=replace(QUICK, store=QUICK_STORE)) as memory:
         memory.ingest("first", session="s")
         memory.flush()
@@ -88,7 +88,7 @@ def test_a_turn_does_not_wait_for_derived_work(url: str) -> None:
                 memory.remember("what is written to the views waits")
 
 
-def test_one_worker_at_a_time_derives_and_its_end_gives_the_claim_free(postgres: Engine, url: str) -> None:
+def test_one_worker_at_a_time_has_the_claim_and_its_death_releases_it(postgres: Engine, url: str) -> None:
     with closing(open_store(url, QUICK_STORE)) as one, closing(open_store(url, QUICK_STORE)) as other:
         with one.claim("ana") as mine:
             assert mine
@@ -112,7 +112,7 @@ def test_a_cursor_moves_only_from_where_it_was_found(url: str) -> None:
             assert (view.cursor("a"), view.cursor("b"), view.cursor("c")) == (6, 3, 0)
 
 
-def test_a_snapshot_stands_still_while_others_write(url: str) -> None:
+def test_a_snapshot_does_not_change_while_others_write(url: str) -> None:
     with Memory(url, "ana", embedder="none", settings=QUICK) as memory:
         memory.ingest("first", session="s")
         with memory.view as view:
@@ -136,7 +136,7 @@ def test_a_store_that_was_closed_says_so(url: str) -> None:
         raise AssertionError
 
 
-def test_more_readers_than_connections_wait_and_then_say_what_to_do(url: str) -> None:
+def test_too_many_readers_wait_and_then_get_an_error_with_advice(url: str) -> None:
     few = replace(QUICK_STORE, connections=1, busy_s=0.05)
     with (
         closing(open_store(url, few)) as store,
@@ -147,7 +147,7 @@ def test_more_readers_than_connections_wait_and_then_say_what_to_do(url: str) ->
         pool.submit(store.bootstrap, "ana", None).result()
 
 
-def test_backups_and_exports_are_known_to_whom_they_concern(url: str) -> None:
+def test_copies_lists_backups_and_exports_of_the_namespace(url: str) -> None:
     with closing(open_store(url, QUICK_STORE)) as store:
         store.bootstrap("ana", None)
         store.note_copy(None, "/backup/all", datetime.now(UTC))
@@ -158,7 +158,7 @@ def test_backups_and_exports_are_known_to_whom_they_concern(url: str) -> None:
         assert store.copies("bea") == ["/backup/all"] == store.copies("nobody")
 
 
-def test_the_server_tells_its_size_and_what_is_broken(postgres: Engine, url: str) -> None:
+def test_the_server_reports_its_size_and_faults(postgres: Engine, url: str) -> None:
     with closing(open_store(url, QUICK_STORE)) as store:
         assert store.size() > 100_000
         assert store.check() == []
@@ -172,7 +172,7 @@ def test_without_the_extra_the_error_says_what_to_install(monkeypatch: pytest.Mo
         open_store("postgresql://ana@db.example/memories", QUICK_STORE)
 
 
-def test_an_address_keeps_its_password_and_tells_it_to_nobody() -> None:
+def test_an_address_contains_its_password_but_does_not_show_it() -> None:
     given = "postgresql://ana:hunter2@db.example:5433/memories?sslmode=require&holdfast_schema=team&password=other"
     address = read_address(given)
     assert "hunter2" in address.conninfo and "holdfast" not in address.conninfo

@@ -1,4 +1,4 @@
-"""What an index of vectors on the server would cost and find, beside the scan that is used: for docs/scaling.md.
+"""Measure an index of vectors on the server against the scan that is used, for docs/scaling.md.
 
     python -m tests.postgres.vector_index server 100000     # pgvector's HNSW beside the scan: minutes, to build it
     python -m tests.postgres.vector_index search 20000      # whole searches that know the scores of the nearest alone
@@ -45,7 +45,7 @@ WHERE = f"ns = '{NS}' AND slot = 0 AND space = 4"
 
 
 def measure_server(turns: int) -> None:
-    """Processor time, for other programs may be running: that of the scan's thread and of the server's process."""
+    """Return the CPU time of the thread of the scan and of the process of the server: other programs may be running."""
     sessions = list(chatter(turns, 0))
     embedder = StaticEmbedder()
     texts = [str(message["content"]) for _, messages in sessions for message in messages][:turns]
@@ -132,7 +132,7 @@ def _insert(connection: psycopg.Connection[Any], vectors: Scores, after: int) ->
 
 
 def measure_search(turns: int) -> None:
-    """The index is perfect here: what is lost is lost by not knowing the score of the rest."""
+    """Assume a perfect index: the loss comes from not knowing the scores of the rest."""
     settings = replace(load_settings(), admit=AdmitSettings(enabled=False))
     sessions = list(chatter(turns, 0))
     asked = questions(sessions, 2 * ASKED, 0)
@@ -195,7 +195,7 @@ def _knowing(
 
 
 def _by_signs(scan: Callable[..., None], most: int) -> Callable[..., None]:
-    """A bit for each number of a vector tells how near it is, roughly; the best by that are scored as they are."""
+    """Rank by one bit per dimension, then score the best exactly."""
 
     def by_signs(question: Scores, pieces: Iterable[tuple[Segment, Scores]], alone: bool) -> None:
         listed = list(pieces)

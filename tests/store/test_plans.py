@@ -1,4 +1,4 @@
-"""Reads go by index: their cost does not grow with the store. White box, on purpose."""
+"""Reads use indexes, so that their cost does not grow with the store. White-box tests, on purpose."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_a_read_uses_an_index_and_neither_scans_nor_sorts(open_memory: OpenMemor
 
 
 @pytest.mark.requirement("RECALL-5")
-def test_what_was_replaced_is_read_without_reading_every_record(open_memory: OpenMemory, tmp_path: Path) -> None:
+def test_retired_records_are_read_by_their_index(open_memory: OpenMemory, tmp_path: Path) -> None:
     ingest_month(open_memory(), 60)
     store = open_store(tmp_path / "memory.db", QUICK.store)
     asked: list[str] = []
@@ -121,7 +121,7 @@ def test_ten_thousand_namespaces_open_and_answer_as_quickly_as_forty(tmp_path: P
         store.close()
 
     def cost(path: Path) -> float:
-        """Seconds to open and ask, the best of a few tries."""
+        """Return the seconds to open and search, the best of a few attempts."""
 
         def once() -> float:
             started = time.perf_counter()
@@ -149,7 +149,7 @@ def test_recent_costs_the_same_in_a_store_fifty_times_as_large(tmp_path: Path) -
         store.append("ana", "s", turns(count), NOW)
         store.close()
         with Memory(path, "ana", embedder="none", settings=EAGER) as memory:
-            memory.flush()  # the worker must not run beside the stopwatch
+            memory.flush()  # the worker must not run meanwhile
             newest(memory)
 
             def once() -> float:

@@ -1,4 +1,4 @@
-"""The store's secret: what the marks of frames are made of."""
+"""The secret of a store, from which the marks of frames are made."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from holdfast.store.open import open_store
 
 
 @pytest.mark.requirement("INV-2")
-def test_a_store_has_one_secret_that_stays_and_no_other_store_has(tmp_path: Path) -> None:
+def test_the_secret_of_a_store_is_permanent_and_unique(tmp_path: Path) -> None:
     settings = StoreSettings(durable=False)
     secrets = []
     for name in ("a.db", "a.db", "b.db"):

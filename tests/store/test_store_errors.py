@@ -1,4 +1,4 @@
-"""A store that cannot be used says why, in words, and is left as it was."""
+"""A store that cannot be used gives a clear error and is left unchanged."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def opened(path: Path | str) -> Memory:
 
 @pytest.fixture
 def kept(tmp_path: Path) -> Path:
-    """A closed store with three turns in it."""
+    """Return a closed store with three turns."""
     path = tmp_path / "kept.db"
     with opened(path) as memory:
         for number in range(3):
@@ -65,7 +65,7 @@ def test_a_store_of_a_newer_version_is_left_alone(kept: Path, schema: int) -> No
     ],
     ids=["short", "garbage", "cut header", "zeros", "empty header"],
 )
-def test_a_file_that_is_no_database_is_refused_and_kept_as_it_is(tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_is_not_a_database_is_refused_and_left_unchanged(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "memory.db"
     path.write_bytes(content)
     with pytest.raises(StoreDamaged, match=r"memory\.db"):
@@ -86,7 +86,7 @@ def test_a_truncated_store_is_refused(kept: Path, share: float) -> None:
 @pytest.mark.parametrize("place", range(100))
 @pytest.mark.parametrize("flip", [0x01, 0xFF])
 def test_a_flipped_bit_in_the_header_is_harmless_or_reported(kept: Path, place: int, flip: int) -> None:
-    """Every byte of the header: what cannot be opened is a StoreError, what can be gives every turn back."""
+    """For every byte of the header: the store raises StoreError, or returns every turn."""
     raw = bytearray(kept.read_bytes())
     raw[place] ^= flip
     kept.write_bytes(raw)
@@ -100,7 +100,7 @@ def test_a_flipped_bit_in_the_header_is_harmless_or_reported(kept: Path, place: 
 
 
 @pytest.mark.requirement("SAFE-4")
-def test_damage_inside_is_found_by_the_integrity_check_or_on_reading(kept: Path) -> None:
+def test_damage_is_found_by_the_integrity_check_or_on_reading(kept: Path) -> None:
     raw = bytearray(kept.read_bytes())
     page = int.from_bytes(raw[16:18], "big")
     for start in range(page, len(raw), page):  # the head of every b-tree page but the first
@@ -117,7 +117,7 @@ def test_a_sound_store_has_nothing_to_report(kept: Path) -> None:
 
 
 @pytest.mark.requirement("SAFE-4")
-def test_a_directory_is_no_store(tmp_path: Path) -> None:
+def test_a_directory_is_not_a_store(tmp_path: Path) -> None:
     with pytest.raises(StoreIsDirectory, match=r"memory\.db"):
         opened(tmp_path)
 
@@ -156,7 +156,7 @@ def test_the_database_of_another_program_is_left_alone(tmp_path: Path, make: Cal
 
 @pytest.mark.requirement("SAFE-4")
 @pytest.mark.parametrize("path", ["", "a\x00b.db", "postgresql://host/db", "\ud800.db"])
-def test_a_path_that_is_none_is_a_store_error(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invalid_path_is_a_store_error(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(StoreError):
         opened(path)
@@ -169,7 +169,7 @@ def test_a_folder_that_is_a_file_is_a_store_error(kept: Path) -> None:
 
 
 @pytest.mark.requirement("INV-1")
-def test_missing_folders_are_made_for_the_owner_alone(tmp_path: Path) -> None:
+def test_missing_folders_are_created_for_the_owner_only(tmp_path: Path) -> None:
     with opened(tmp_path / "a" / "b" / "memory.db") as memory:
         memory.ingest("words")
         open_to_others = [path.name for path in (tmp_path / "a" / "b").iterdir() if path.stat().st_mode & 0o077]
@@ -178,7 +178,7 @@ def test_missing_folders_are_made_for_the_owner_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("SAFE-4")
-def test_every_verb_says_closed_after_close_and_close_twice_is_fine(open_memory: OpenMemory) -> None:
+def test_every_verb_raises_closed_after_close_and_closing_twice_is_fine(open_memory: OpenMemory) -> None:
     memory = open_memory()
     turn = memory.ingest("words")
     memory.close()
@@ -204,7 +204,7 @@ def test_every_verb_says_closed_after_close_and_close_twice_is_fine(open_memory:
 
 
 @pytest.mark.requirement("SAFE-2")
-def test_a_writer_that_holds_on_too_long_is_busy_for_the_others_and_nothing_is_half_written(tmp_path: Path) -> None:
+def test_a_writer_that_blocks_too_long_gives_store_busy_and_no_partial_write(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     short = replace(QUICK, store=StoreSettings(durable=False, busy_s=0.1))
     with Memory(path, "ana", embedder="none", settings=short) as memory:

@@ -1,4 +1,4 @@
-"""Many threads, many memories, one file: no error, nothing lost, nothing twice."""
+"""Many threads and many memories use one file without errors, losses or duplicates."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.support.memories import QUICK, OpenMemory, texts, user
 
 
 def all_at_once(works: list[Callable[[], None]]) -> list[BaseException]:
-    """Run each in a thread of its own, started together; what they raised."""
+    """Run each in its own thread, started together, and return what they raised."""
     gate, errors = threading.Barrier(len(works)), []
 
     def run(work: Callable[[], None]) -> None:
@@ -74,7 +74,7 @@ def test_two_memories_on_one_file_see_each_others_turns_at_once(open_memory: Ope
 
 
 @pytest.mark.requirement("SAFE-2", "INV-4")
-def test_memories_of_different_namespaces_write_side_by_side(open_memory: OpenMemory) -> None:
+def test_memories_of_different_namespaces_write_concurrently(open_memory: OpenMemory) -> None:
     memories = [open_memory(f"ns {number}") for number in range(6)]
 
     def work(memory: Memory) -> None:
@@ -90,7 +90,7 @@ def test_memories_of_different_namespaces_write_side_by_side(open_memory: OpenMe
 
 @pytest.mark.requirement("SAFE-2")
 def test_many_may_open_a_new_file_at_once(tmp_path: Path) -> None:
-    """The first of them makes the tables; the others must not take a half-seen file for a foreign one."""
+    """The first one creates the tables; the others must not take an unfinished file for a foreign one."""
 
     def work(path: Path, number: int) -> None:
         with Memory(path, "ana", embedder="none", settings=QUICK) as memory:
@@ -104,8 +104,8 @@ def test_many_may_open_a_new_file_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("SAFE-2")
-def test_a_file_that_another_makes_meanwhile_is_not_foreign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The race of the test above, made certain: the tables appear between two looks at the file."""
+def test_a_file_that_another_process_creates_is_not_foreign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The race of the test above, made certain: the tables appear between two checks of the file."""
     path, look = tmp_path / "memory.db", database._has_tables
 
     def look_late(one: apsw.Connection) -> bool:
@@ -146,7 +146,7 @@ def test_threads_that_have_ended_leave_no_open_files(memory: Memory) -> None:
 
 
 @pytest.mark.requirement("SAFE-2")
-def test_closing_while_others_read_and_write_raises_nothing_but_closed(tmp_path: Path) -> None:
+def test_closing_during_reads_and_writes_raises_only_closed(tmp_path: Path) -> None:
     for attempt in range(10):
         memory = Memory(tmp_path / f"{attempt}.db", "ana", embedder=HashEmbedder(), settings=QUICK)
         memory.ingest("the harbour is quiet")
@@ -168,8 +168,8 @@ def use_until_it_fails(memory: Memory, under_way: threading.Barrier) -> None:
 
 
 @pytest.mark.requirement("LOG-7", "SAFE-2")
-def test_histories_that_meet_in_one_session_lose_nothing(memory: Memory) -> None:
-    """Two hosts, two conversations, one session name: both are whole, each in its own order."""
+def test_concurrent_histories_in_one_session_lose_nothing(memory: Memory) -> None:
+    """Two conversations of two hosts in one session are both complete, each in its own order."""
 
     def work(name: str) -> None:
         talk = [user(f"{name} {number}") for number in range(30)]

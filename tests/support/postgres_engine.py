@@ -1,4 +1,4 @@
-"""PostgreSQL in the place of files, for tests that were written with paths."""
+"""PostgreSQL instead of files, for tests that open paths."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["Engine"]
 
 
 class Engine:
-    """PostgreSQL in the place of files: each path that a test opens is a database of its own."""
+    """Opens a separate PostgreSQL database for each path that a test opens."""
 
     def __init__(self) -> None:
         self.server = the_server()
@@ -30,7 +30,7 @@ class Engine:
         self._urls: dict[Path, str] = {}
         self._gate = threading.Lock()
         self._sent: Statements | None = None
-        """What the engine sends, where somebody watches; not what tests of PostgreSQL ask the server themselves."""
+        """What the engine sends while it is watched; not the statements of the tests themselves."""
 
     @contextmanager
     def in_place_of_files(self, patch: pytest.MonkeyPatch) -> Iterator[None]:
@@ -44,7 +44,7 @@ class Engine:
 
     @contextmanager
     def lent(self, path: Path) -> Iterator[str]:
-        """The address of an empty store, for a test that knows which engine it speaks of."""
+        """Return the address of an empty store, for tests of PostgreSQL."""
         yield self.url_of(path)
         self._let_go([path])
 
@@ -53,7 +53,7 @@ class Engine:
         return _open_store(name if "://" in name or not name else self.url_of(Path(name)), settings)
 
     def url_of(self, path: Path) -> str:
-        """The address of the database that a path stands for."""
+        """Return the address of the database for a path."""
         with self._gate:
             if path not in self._urls:
                 self._let_go([one for one in self._urls if not one.parent.exists()])  # folders that hypothesis made
@@ -66,7 +66,7 @@ class Engine:
 
     @contextmanager
     def watched(self) -> Iterator[None]:
-        """Whatever is sent for a file's place in the block can be sent to one node: so says the planner, at its end."""
+        """Check with the planner that everything that is sent in the block can be sent to one node."""
         self._sent = Statements()
         yield
         statements, self._sent = self._sent, None

@@ -1,4 +1,4 @@
-"""A real PostgreSQL for the tests: started in a throw-away folder, or another one that HOLDFAST_TEST_POSTGRES names.
+"""A real PostgreSQL for the tests: started in a temporary folder, or the one of HOLDFAST_TEST_POSTGRES.
 
 Nothing is faked and nothing skipped: where no server can be started, the tests fail. As a program it starts a durable
 one, says the address of an empty database on it, and stops it when it is interrupted:
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
 __all__ = ["ROLE", "Databases", "Server", "Throwaway", "the_server"]
 
 ROLE: LiteralString = "holdfast_plain"
-"""No superuser, and subject to row-level security: what the store is meant to run as."""
+"""A role without superuser rights, subject to row-level security, as stores should use."""
 _LOOSE = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
-"""A test that cuts no power needs no disk to be synced."""
+"""Tests without power cuts need no synced disk."""
 _PREFIX, _OWNER = "holdfast-pg-", "owner"
 _SMALL = {"max_connections": "120", "shared_buffers": "'64MB'", "jit": "off", "autovacuum_naptime": "'10s'"}
 
 
 class Server:
-    """A server, by the URL of somebody who may make roles and databases."""
+    """A server, by the URL of a role that may create roles and databases."""
 
     def __init__(self, admin: str) -> None:
         self.admin = admin
@@ -45,7 +45,7 @@ class Server:
     def run(
         self, statement: LiteralString | sql.SQL | sql.Composed, database: str | None = None
     ) -> list[tuple[object, ...]]:
-        """As the administrator, outside of any transaction."""
+        """Run a statement as the administrator, outside of any transaction."""
         with psycopg.connect(self._url(database), autocommit=True) as connection:
             cursor = connection.execute(statement)
             return cursor.fetchall() if cursor.description else []
@@ -57,7 +57,7 @@ class Server:
             )
 
     def make_database(self, name: str) -> str:
-        """An empty database that belongs to the plain role; its URL for that role."""
+        """Create an empty database that belongs to the plain role, and return its URL for that role."""
         self.make_role()
         made = sql.SQL("CREATE DATABASE {} OWNER {} TEMPLATE template0")
         self.run(made.format(sql.Identifier(name), sql.Identifier(ROLE)))
@@ -70,7 +70,7 @@ class Server:
         return self._url(name, f"{ROLE}:plain")
 
     def url_for_admin(self, name: str) -> str:
-        """The same for whoever may do anything there."""
+        """Return the URL for the administrator."""
         return self._url(name)
 
     def _url(self, database: str | None, who: str | None = None) -> str:
@@ -81,7 +81,7 @@ class Server:
 
 
 class Throwaway(Server):
-    """A server of our own in a folder of its own, that may be killed and started again."""
+    """A server in a temporary folder, which may be killed and started again."""
 
     def __init__(self, durable: bool = False) -> None:
         _sweep_away_lost()
@@ -96,7 +96,7 @@ class Throwaway(Server):
         super().__init__(self._server.get_uri())
 
     def kill(self) -> None:
-        """SIGKILL to every process of the server at once, as a machine that stops would."""
+        """Kill every process of the server at once, as a power cut would."""
         import psutil  # type: ignore[import-untyped]
 
         first = psutil.Process(self._server.get_postmaster_info().pid)
@@ -107,7 +107,7 @@ class Throwaway(Server):
         psutil.wait_procs(everyone, timeout=30)
 
     def start(self) -> None:
-        """Again, in the same folder and at the same address; it recovers what was acknowledged."""
+        """Start it again, in the same folder and at the same address; it recovers what was acknowledged."""
         self._server.ensure_postgres_running()
 
     def stop(self) -> None:
@@ -117,7 +117,7 @@ class Throwaway(Server):
 
 
 def _sweep_away_lost() -> None:
-    """Servers of runs that were killed: nobody else will stop them, and one is started by every worker of xdist."""
+    """Stop the servers of runs that were killed: every worker of xdist starts one."""
     import psutil
 
     for owner in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*/{_OWNER}"):
@@ -153,7 +153,7 @@ def _prepared(data: Path) -> PostgresServer:
 
 
 class Databases:
-    """Databases that were used before, emptied: making one takes longer than most tests."""
+    """Reuses emptied databases: creating one takes longer than most tests."""
 
     def __init__(self, server: Server, prepare: Callable[[str], None]) -> None:
         self._server = server
@@ -162,7 +162,7 @@ class Databases:
         self._made = 0
 
     def take(self) -> str:
-        """The URL of a database that holds a store with nothing in it."""
+        """Return the URL of a database with an empty store."""
         if self._free:
             return self._free.pop()
         self._made += 1
@@ -173,7 +173,7 @@ class Databases:
         return url
 
     def give_back(self, url: str) -> None:
-        """As the administrator, whom row-level security does not bind: every row of every namespace goes."""
+        """Delete every row of every namespace, as the administrator, to whom row-level security does not apply."""
         name = urlsplit(url).path.lstrip("/")
         tables = self._server.run(_TABLES, name)
         emptied = [
@@ -195,7 +195,7 @@ _END_OTHERS: LiteralString = """SELECT pg_terminate_backend(pid) FROM pg_stat_ac
 
 
 def the_server() -> Server:
-    """The one that the tests share."""
+    """Return the server that the tests share."""
     given = os.environ.get("HOLDFAST_TEST_POSTGRES")
     return Server(given) if given else Throwaway()
 

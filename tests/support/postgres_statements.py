@@ -1,4 +1,4 @@
-"""Every statement that the PostgreSQL engine sends, collected while tests run, and whether it can be sent to one node.
+"""Collects the statements that the PostgreSQL engine sends, and checks that each can be sent to one node.
 
 A store that is spread by namespace is right and quick only if no statement needs two nodes: each table's rows are
 chosen by the namespace, each row that is written begins with it, and tables are joined inside one namespace.
@@ -21,10 +21,10 @@ from holdfast.store.postgres.address import read_address
 from holdfast.store.postgres.schema import TABLES
 from tests.support.postgres_server import Server
 
-__all__ = ["Statement", "Statements", "administrator", "crossing", "forgetful"]
+__all__ = ["Statement", "Statements", "administrator", "crossing", "without_namespace"]
 
 LISTINGS = ("SELECT ns, name FROM namespaces ORDER BY ns", "SELECT ns FROM unswept ORDER BY ns")
-"""Asked of all nodes, on purpose: which namespaces there are, and which of them wait to be swept. No content."""
+"""Sent to all nodes on purpose: the list of namespaces, and those that wait to be swept. No content."""
 
 _OWN = re.compile(r"(?:\b\w+\.)?\bns = %\(ns\)s")
 _INSERT = re.compile(r"\bINSERT INTO (\w+) \(ns\b[^)]*\)\s*(?:VALUES \(%\(ns\)s\b|SELECT (?:%\(ns\)s|\w+\.ns)\b)", re.I)
@@ -45,7 +45,7 @@ class Statement:
 
 
 class Statements:
-    """Those that were sent, each once, with the values it was sent with first."""
+    """The statements that were sent, each once, with the first values it was sent with."""
 
     def __init__(self) -> None:
         self.seen: dict[str, Statement] = {}
@@ -68,19 +68,19 @@ class Statements:
         return noting
 
     def of_tables(self) -> list[Statement]:
-        """Those that touch the tables of namespaces."""
+        """Return those that touch the tables of namespaces."""
         return [one for one in self.seen.values() if not _NO_TABLE.match(one.sql) and one.tables]
 
 
-def forgetful(statement: Statement) -> str | None:
-    """The statement as somebody would write it who forgot the namespace; None where it chooses no rows by it."""
+def without_namespace(statement: Statement) -> str | None:
+    """Return the statement without its restriction to the namespace; None if it has none."""
     sql, gone = _OWN.subn("TRUE", statement.sql)
     return sql if gone else None
 
 
 @contextmanager
 def administrator(server: Server, url: str) -> Iterator[psycopg.Connection[Any]]:
-    """Whom row-level security does not bind, in the schema of the store; what is done is taken back."""
+    """Connect as the administrator, in the schema of the store; everything is rolled back."""
     place = urlsplit(url).path.lstrip("/")
     with psycopg.connect(server.url_for_admin(place)) as connection:
         connection.execute(sql.SQL("SET search_path TO {}").format(sql.Identifier(read_address(url).schema)))
@@ -89,13 +89,13 @@ def administrator(server: Server, url: str) -> Iterator[psycopg.Connection[Any]]
 
 
 def crossing(statements: Iterable[Statement], admin: psycopg.Connection[Any]) -> list[str]:
-    """Those that could not be sent to one node, each with the reason."""
+    """Return those that could not be sent to one node, each with the reason."""
     found = ((one, _crosses(one, admin)) for one in statements if one.sql not in LISTINGS)
     return [f"{reason}: {one.sql}" for one, reason in found if reason is not None]
 
 
 def _crosses(statement: Statement, admin: psycopg.Connection[Any]) -> str | None:
-    """Why it could not be sent to one node, None if it can. The planner says which rows of which table it reads."""
+    """Return why it could not be sent to one node, or None. The plan shows which rows of which table it reads."""
     if _COPY.match(statement.sql):
         return None
     if re.match(r"\s*COPY\b", statement.sql, re.I):

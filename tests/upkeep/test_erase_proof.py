@@ -62,7 +62,7 @@ def test_before_the_file_is_swept_the_proof_finds_what_lies_about(open_memory: O
     memory.flush()
     memory.close()
     store = open_store(tmp_path / "memory.db", EAGER.store)
-    traces = Traces(store.content("ana", Scope.TURN, turn.id))
+    traces = Traces(store.erase_content("ana", Scope.TURN, turn.id))
     store.erase("ana", Scope.TURN, turn.id, turn.at)
     unswept = prove(store, "ana", traces, [])
     assert unswept.found > 5

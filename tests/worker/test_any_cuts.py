@@ -23,7 +23,7 @@ from holdfast.index.words import cut_turns, index_words
 from holdfast.memory import Memory
 from holdfast.model import Kind, Provenance, Record
 from holdfast.settings import CompactSettings, IndexSettings, Settings
-from holdfast.store.types import Space, Standing
+from holdfast.store.types import Space, RecordState
 from holdfast.testing import FixedClock, HashEmbedder
 from holdfast.text.jsonio import plain
 from tests.support.chats import boatyard
@@ -304,13 +304,13 @@ def test_a_record_answers_no_question_that_has_the_number_before_it(open_memory:
 
 @pytest.mark.requirement("INV-3")
 def test_a_ledger_finds_the_same_in_whatever_order_its_records_came() -> None:
-    def standing(number: int) -> Standing:
+    def standing(number: int) -> RecordState:
         record = Record(
             f"r-{number}", "ana", Kind.FACT, f"The keeper of pier {number} is a cousin.", Provenance.USER_STATED, 1.0,
             1, FixedClock()(), FixedClock()(),
         )  # fmt: skip
         vector = HashEmbedder().embed([f"The keeper is number {number % 3}"])[0]
-        return Standing(record, number // 2, None, vector.tobytes())
+        return RecordState(record, number // 2, None, vector.tobytes())
 
     every = [standing(number) for number in range(400)]
     asked, text = HashEmbedder().embed(["The keeper is number 1"])[0], "The keeper of every pier is my cousin."

@@ -263,7 +263,7 @@ def _kept(store: Path, *loads: _Heard) -> dict[str, str]:
     """Those of the acknowledged turns that the store holds, read by a process that had no part in it."""
     names = [turn for load in loads for turn in load.acknowledged]
     with Memory(store, _NAMESPACE, embedder="none") as memory, memory.view as view:
-        return {name: turn.text for name, turn in view.turns_named(names).items()}
+        return {name: turn.text for name, turn in view.turns_by_id(names).items()}
 
 
 def _figures(heard: _Heard, seconds: float, kept: dict[str, str]) -> dict[str, object]:

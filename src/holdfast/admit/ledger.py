@@ -26,7 +26,7 @@ from holdfast.index.vectors import load_segment, matrix, segments_stage
 from holdfast.model import Record, Turn
 from holdfast.models.embedder import product, products
 from holdfast.store.snapshot import Snapshot
-from holdfast.store.types import Space, Standing
+from holdfast.store.types import RecordState, Space
 
 _Lexicon = defaultdict[str, list[int]]
 _NEVER = np.iinfo(np.int64).max
@@ -36,7 +36,7 @@ _NEWEST = 256
 
 
 class Ledger:
-    def __init__(self, standing: Sequence[Standing]) -> None:
+    def __init__(self, standing: Sequence[RecordState]) -> None:
         self._places: dict[str, int] = {}
         self.records: list[Record] = []
         self._order: list[tuple[int, str]] = []
@@ -52,7 +52,7 @@ class Ledger:
         self._lexicon: _Lexicon | None = None  # places by key; made when it is first asked
         self.take(standing)
 
-    def take(self, standing: Sequence[Standing]) -> None:
+    def take(self, standing: Sequence[RecordState]) -> None:
         """Those that are not in it."""
         for one in standing:
             if one.record.id in self:

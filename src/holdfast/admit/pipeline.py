@@ -36,7 +36,7 @@ from holdfast.models.static import THRESHOLDS
 from holdfast.settings import Settings
 from holdfast.store.snapshot import Snapshot
 from holdfast.store.store import Store
-from holdfast.store.types import ADMIT_STAGE, CLAIMS_A_TURN, EPOCH_STAGE, Changes, Move, Space
+from holdfast.store.types import ADMIT_STAGE, CLAIMS_PER_TURN, EPOCH_STAGE, Changes, Move, Space
 
 # --- What may be kept of turns, read out of them before any is compared: rules, floor and models need no ledger.
 #
@@ -134,7 +134,7 @@ class Reader:
     def _most(self, turn: Turn) -> int:
         """Statements that are looked at: more than make records where some of them may be a list that was recalled."""
         listed = holds_list(self.own_words(turn).text, self._settings.recited_lines)
-        return max(CLAIMS_A_TURN if listed else 0, self._settings.records_per_turn)
+        return max(CLAIMS_PER_TURN if listed else 0, self._settings.records_per_turn)
 
     def _floored(self, candidates: Sequence[Candidate], before: Sequence[Turn], most: int) -> tuple[Found, ...]:
         heard = _heard(self.just_before(before))
@@ -456,9 +456,9 @@ class Admission:
     def _read_ledger(self, view: Snapshot, state: _State) -> Ledger:
         ledger, self._ledger = self._ledger, None  # whatever happens, only a batch that was written leaves one behind
         if ledger is None or self._state != state:
-            ledger = Ledger(view.standing(state.fingerprint))
+            ledger = Ledger(view.record_states(state.fingerprint))
         else:
-            ledger.take(view.standing(state.fingerprint, self._upto))
+            ledger.take(view.record_states(state.fingerprint, self._upto))
         self._upto = view.end(Space.RECORD)
         return ledger
 
@@ -486,7 +486,7 @@ def gating_scalar(
     profile = embedder.profile
     vector = embedder.embed([text])[0]
     next_line = view.end() + 1
-    ledger = Ledger(view.standing(profile.fingerprint))
+    ledger = Ledger(view.record_states(profile.fingerprint))
     known = ledger.nearest(vector, next_line, settings.gate.known_records, own=True)
     repeated = nearest_earlier(
         view, namespace, profile.fingerprint, [next_line], vector[None], profile.thresholds.repeat, cache

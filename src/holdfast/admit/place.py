@@ -16,7 +16,7 @@ from holdfast.admit.merge import decide as decide_merge
 from holdfast.model import Decision, Record, Turn
 from holdfast.models.embedder import Embedder
 from holdfast.settings import Settings
-from holdfast.store.types import Changes, Merged, NewRecord, Retired
+from holdfast.store.types import Changes, NewRecord, RecordMerge, RecordRetirement
 
 
 class Notes:
@@ -141,7 +141,7 @@ class Placing:
                 changed = vector if record.text != old.text else None
                 self._ledger.change(record, changed)
                 blob = None if changed is None else _bytes(vector)
-                self._changes.records.append(Merged(record, sources, blob))
+                self._changes.records.append(RecordMerge(record, sources, blob))
                 self._notes.tell(record.id, turn, "merged", f"with {candidate.text!r} from {turn.id}: {verdict.reason}")
                 return record.id
             case Add() | Supersede():
@@ -152,7 +152,7 @@ class Placing:
                 self._changes.records.append(NewRecord(record, turn.seq, sources, _bytes(vector)))
                 for old_id in verdict.old if isinstance(verdict, Supersede) else ():
                     self._ledger.end(old_id, turn.seq, record.id)
-                    self._changes.records.append(Retired(old_id, record.id, turn.at, turn.seq))
+                    self._changes.records.append(RecordRetirement(old_id, record.id, turn.at, turn.seq))
                     self._notes.tell(
                         old_id, turn, "superseded", f"by {record.id}, said on {turn.at:%d %B %Y}: {record.text!r}"
                     )

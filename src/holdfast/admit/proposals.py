@@ -28,7 +28,7 @@ from holdfast.models.embedder import Embedder, rounded
 from holdfast.settings import ChatSettings, Settings
 from holdfast.store.snapshot import Snapshot
 from holdfast.store.store import Store
-from holdfast.store.types import ADMIT_STAGE, CLAIMS_A_TURN, Changes, Move, Space
+from holdfast.store.types import ADMIT_STAGE, CLAIMS_PER_TURN, Changes, Move, Space
 from holdfast.text.time import Clock
 
 # --- A lease in the store: one process at a time does what must not be done twice, and a dead one's claim runs
@@ -245,7 +245,7 @@ class Asking:
 # has to compare it again.
 
 
-_ROOM = CLAIMS_A_TURN
+_ROOM = CLAIMS_PER_TURN
 """Those beyond, if anybody lets a turn make so many, are embedded again."""
 _DIGEST = 16
 

@@ -10,7 +10,7 @@ from holdfast.admit.secrets import mask
 from holdfast.compact.abstract import abstract, deserves
 from holdfast.compact.prepare import Part, Summary
 from holdfast.compact.summarize import summarize
-from holdfast.log.acts import COLLECTION, PARTIAL, Told, elevated
+from holdfast.log.acts import COLLECTION, PARTIAL, CompactedRecord, elevated
 from holdfast.log.messages import new_id
 from holdfast.model import Kind, Origin, Provenance, Role, Turn
 from holdfast.models.chat import Chat
@@ -126,7 +126,7 @@ def _without(text: str, found: Sequence[Norm]) -> str:
 class Plan:
     """Everything that one compaction will write."""
 
-    told: tuple[Told, ...]
+    told: tuple[CompactedRecord, ...]
     clusters: int
     removed: int
     """Turns that a summary or a shard stands for."""
@@ -178,8 +178,8 @@ def _mean_g(cluster: Sequence[Turn]) -> float:
     return sum(said) / len(said) if said else 0.0
 
 
-def _guidance(shard: Shard, namespace: str, now: datetime) -> Told:
-    return Told(
+def _guidance(shard: Shard, namespace: str, now: datetime) -> CompactedRecord:
+    return CompactedRecord(
         id=new_id("r", now),
         kind=Kind.GUIDANCE,
         text=shard.text,
@@ -200,12 +200,12 @@ def _guidance(shard: Shard, namespace: str, now: datetime) -> Told:
     )
 
 
-def _summary(summary: Summary, session: str, mean_g: float, reason: str, now: datetime) -> Told:
+def _summary(summary: Summary, session: str, mean_g: float, reason: str, now: datetime) -> CompactedRecord:
     told = (
         f"{summary.method}: alignment {summary.alignment:.2f}, coverage {summary.coverage:.2f}, "
         f"of {len(summary.turn_ids)} turns"
     )
-    return Told(
+    return CompactedRecord(
         id=new_id("r", now),
         kind=Kind.SUMMARY,
         text=summary.text,

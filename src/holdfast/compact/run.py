@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from holdfast.compact.plan import Plan, make_plan
-from holdfast.log.acts import Compacted, Told, compact_stage, pack_compaction
+from holdfast.log.acts import CompactedRecord, CompactionPayload, compact_stage, pack_compaction
 from holdfast.log.messages import new_id
 from holdfast.model import Action, Entry, Kind, Record, Turn
 from holdfast.models.chat import GuardedChat, open_chat
@@ -47,7 +47,7 @@ def open_compactor(
 class _Tally:
     """What the steps of one run made together."""
 
-    told: list[Told] = field(default_factory=list)
+    told: list[CompactedRecord] = field(default_factory=list)
     clusters: int = 0
     removed: int = 0
     tokens_before: int = 0
@@ -128,7 +128,7 @@ class Compactor:
         plan = make_plan(turns, self._namespace, self._booster, self._chat, means, self._settings, now)
         if not plan.told:
             return 0
-        made = Compacted(session, stands, stands, "erased", plan.told, plan.removed)
+        made = CompactionPayload(session, stands, stands, "erased", plan.told, plan.removed)
         action = Action(Entry.COMPACT, new_id("k", now), now, pack_compaction(made))
         return len(plan.told) if self._store.compact(self._namespace, action, Move(made.stage, stands, stands)) else 0
 
@@ -179,7 +179,7 @@ class Compactor:
         tally.notes += plan.notes
         if not plan.told and waiting.last and len(waiting.turns) < self._settings.size:
             return False  # they wait until there is more to say about them; not for ever, or each turn reads them again
-        made = Compacted(session, waiting.after, waiting.upto, cause, plan.told, plan.removed)
+        made = CompactionPayload(session, waiting.after, waiting.upto, cause, plan.told, plan.removed)
         action = Action(Entry.COMPACT, new_id("k", now), now, pack_compaction(made))
         if not self._store.compact(self._namespace, action, Move(made.stage, made.after, made.upto)):
             tally.beaten = True
@@ -217,7 +217,7 @@ class Compactor:
         tally.clusters += plan.clusters
         tally.removed += plan.removed
         tokens = {turn.id: self._counter.count(turn.text) for turn in turns}
-        stood_for = {turn_id for told in plan.told if told.whole for turn_id in told.turn_ids}
+        stood_for = {turn_id for told in plan.told if told.replaces_turns for turn_id in told.turn_ids}
         left = sum(count for turn_id, count in tokens.items() if turn_id not in stood_for)
         tally.tokens_before += sum(tokens.values())
         tally.tokens_after += left + sum(self._counter.count(told.text) for told in plan.told)
@@ -262,7 +262,7 @@ def read_active(view: Snapshot, session: str, counter: TokenCounter) -> Active:
     """What stands for the whole conversation now; a summary of a forgotten turn is gone, its other turns are back."""
     done = view.cursor(compact_stage(session))
     forgotten = set(view.hidden(Space.TURN))
-    left = view.left_over(session, done - 1) if done else []
+    left = view.uncompacted_turns(session, done - 1) if done else []
     turns = [turn for turn in [*left, *view.thread(session, done - 1, _ALL)] if turn.seq not in forgotten]
     summaries, guidance = (_made(view, session, kind) for kind in (Kind.SUMMARY, Kind.GUIDANCE))
     return Active(session, summaries, guidance, tuple(turns), _tokens(counter, summaries, guidance, turns))

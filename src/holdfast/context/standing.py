@@ -55,7 +55,7 @@ def _tier(record: Record, view: Snapshot) -> Tier | None:
     """Where it may stand, by the checks that a context makes: guidance that holds no longer stands nowhere."""
     if not is_protected(record):
         return Tier.RECALLED
-    read = view.turns_named(record.turn_ids)
+    read = view.turns_by_id(record.turn_ids)
     turns = [read[turn_id] for turn_id in record.turn_ids if turn_id in read]
     if why_gone(turns, view):
         return None

@@ -99,7 +99,7 @@ def elevated(
 ) -> list[Candidate]:
     """Guidance near enough to the question, nearest first; only what compaction protected, and what still holds."""
     related = embedder.profile.thresholds.related if embedder is not None else 0.0
-    read = view.turns_named([turn_id for one in found for turn_id in one.record.turn_ids])
+    read = view.turns_by_id([turn_id for one in found for turn_id in one.record.turn_ids])
     made = []
     for one in found:
         record = one.record

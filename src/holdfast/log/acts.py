@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import cast
 
-from holdfast.log.align import Place, digest
+from holdfast.log.align import TurnPlace, digest
 from holdfast.model import Action, Kind, Metadata, NewTurn, Provenance, Role, Turn
 from holdfast.text.time import to_micros
 
@@ -59,7 +59,7 @@ def compact_stage(session: str) -> str:
 
 
 @dataclass(frozen=True)
-class Told:
+class CompactedRecord:
     """A record that a compaction makes: the summary of a cluster, or the guidance that a turn gave."""
 
     id: str
@@ -76,20 +76,20 @@ class Told:
     details: Metadata = field(default_factory=dict)
 
     @property
-    def whole(self) -> bool:
-        """Tell whether it replaces all of its turns; the guidance of a long turn replaces only the rules in it."""
+    def replaces_turns(self) -> bool:
+        """Return whether it replaces all of its turns; the guidance of a long turn replaces only the rules in it."""
         return PARTIAL not in self.details
 
 
 @dataclass(frozen=True)
-class Compacted:
+class CompactionPayload:
     session: str
     after: int
     """Where the cursor of the session was before."""
     upto: int
     """Where it is now."""
     cause: str
-    told: tuple[Told, ...]
+    records: tuple[CompactedRecord, ...]
     removed: int
     """The number of turns that left the active view."""
 
@@ -98,7 +98,7 @@ class Compacted:
         return compact_stage(self.session)
 
 
-def pack_compaction(made: Compacted) -> Metadata:
+def pack_compaction(made: CompactionPayload) -> Metadata:
     return {
         "session": made.session,
         "after": made.after,
@@ -119,24 +119,24 @@ def pack_compaction(made: Compacted) -> Metadata:
                 "reason": one.reason,
                 "details": dict(one.details),
             }
-            for one in made.told
+            for one in made.records
         ],
     }
 
 
-def read_compaction(payload: Metadata) -> Compacted:
-    return Compacted(
+def read_compaction(payload: Metadata) -> CompactionPayload:
+    return CompactionPayload(
         session=str(payload["session"]),
         after=int(str(payload["after"])),
         upto=int(str(payload["upto"])),
         cause=str(payload["cause"]),
         removed=int(str(payload["removed"])),
-        told=tuple(_read_told(one) for one in cast("Sequence[Mapping[str, object]]", payload["told"])),
+        records=tuple(_read_record(one) for one in cast("Sequence[Mapping[str, object]]", payload["told"])),
     )
 
 
-def _read_told(said: Mapping[str, object]) -> Told:
-    return Told(
+def _read_record(said: Mapping[str, object]) -> CompactedRecord:
+    return CompactedRecord(
         id=str(said["id"]),
         kind=Kind(str(said["kind"])),
         text=str(said["text"]),
@@ -154,61 +154,61 @@ def _read_told(said: Mapping[str, object]) -> Told:
 # --- Runs of the janitor.
 
 
-def period_of(moment: datetime) -> str:
+def week_of(moment: datetime) -> str:
     """Return the week that a run belongs to, which is also its name: there is one run per week."""
     year, week, _ = moment.isocalendar()
     return f"{year}-W{week:02d}"
 
 
 @dataclass(frozen=True)
-class Lowered:
+class Demotion:
     """Records with the same provenance and confidence, which a run lowered for the same reason."""
 
     before: tuple[Provenance, float]
     after: tuple[Provenance, float]
-    told: str
+    reason: str
     """For the receipts."""
     records: tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Tidying:
+class JanitorPayload:
     factor: float
     """What the confidence of the lowered records was multiplied by."""
-    lowered: tuple[Lowered, ...]
+    demotions: tuple[Demotion, ...]
     culled: tuple[str, ...]
-    told: str
+    reason: str
     """For the receipts of the culled records."""
 
 
-def pack_tidying(made: Tidying) -> Metadata:
+def pack_janitor_run(made: JanitorPayload) -> Metadata:
     return {
         "factor": made.factor,
         "lowered": [
             {
                 "was": {"provenance": one.before[0].value, "confidence": one.before[1]},
                 "is": {"provenance": one.after[0].value, "confidence": one.after[1]},
-                "told": one.told,
+                "told": one.reason,
                 "records": list(one.records),
             }
-            for one in made.lowered
+            for one in made.demotions
         ],
         "culled": list(made.culled),
-        "told": made.told,
+        "told": made.reason,
     }
 
 
-def read_tidying(payload: Metadata) -> Tidying:
-    return Tidying(
+def read_janitor_run(payload: Metadata) -> JanitorPayload:
+    return JanitorPayload(
         factor=float(str(payload["factor"])),
-        lowered=tuple(_read_lowered(one) for one in cast("Sequence[Mapping[str, object]]", payload["lowered"])),
+        demotions=tuple(_read_demotion(one) for one in cast("Sequence[Mapping[str, object]]", payload["lowered"])),
         culled=tuple(str(one) for one in cast("Sequence[str]", payload["culled"])),
-        told=str(payload["told"]),
+        reason=str(payload["told"]),
     )
 
 
-def _read_lowered(said: Mapping[str, object]) -> Lowered:
-    return Lowered(
+def _read_demotion(said: Mapping[str, object]) -> Demotion:
+    return Demotion(
         _read_trust(cast("Mapping[str, object]", said["was"])),
         _read_trust(cast("Mapping[str, object]", said["is"])),
         str(said["told"]),
@@ -334,8 +334,8 @@ def _bytes(mark: object) -> bytes:
 
 
 def places_with_erased(
-    places: Sequence[Place], erased: Sequence[Tombstone], turns: Sequence[NewTurn], marker: Marker, session: str
-) -> list[Place]:
+    places: Sequence[TurnPlace], erased: Sequence[Tombstone], turns: Sequence[NewTurn], marker: Marker, session: str
+) -> list[TurnPlace]:
     """Add the places of erased turns to those of a session: a turn that comes again aligns with its old place."""
     if not erased:
         return list(places)
@@ -347,7 +347,7 @@ def places_with_erased(
         turn = shown.get(one.said)
         at = None if one.timed is None else timed.get(one.timed, _UNKNOWN_TIME)
         mark = one.said if turn is None else digest(turn.role, turn.text)
-        found.append(Place(one.index, mark, at, one.role, one.key is not None))
+        found.append(TurnPlace(one.index, mark, at, one.role, one.key is not None))
     return sorted([*places, *found], key=lambda place: place.index)
 
 

@@ -1,4 +1,4 @@
-"""The door of the log: what a caller hands over becomes a NewTurn, or an error that says why not."""
+"""Checks of the input: names, texts, messages and metadata become a NewTurn, or an error that says why not."""
 
 from __future__ import annotations
 
@@ -14,11 +14,9 @@ from holdfast.model import Metadata, NewTurn, Origin, Role
 from holdfast.settings import LogSettings
 from holdfast.text.time import Moment, read_moment, to_micros
 
-# --- Whose memory it is: names are checked at the door and resolved in one order (LOG-6).
-
 
 def check_name(what: str, name: object, settings: LogSettings) -> str:
-    """The name itself, or BadText with the reason it cannot be one."""
+    """Return the name, or raise BadText with the reason why it cannot be used."""
     if not isinstance(name, str):
         raise BadText(f"a {what} must be a string, not {type(name).__name__}")
     if not name or name.isspace():
@@ -28,9 +26,11 @@ def check_name(what: str, name: object, settings: LogSettings) -> str:
     try:
         size = len(name.encode())
     except UnicodeEncodeError as error:
-        raise BadText(f"the {what} holds a lone surrogate at position {error.start}, which is no text") from error
+        raise BadText(
+            f"the {what} contains a lone surrogate at position {error.start}, which is not valid text"
+        ) from error
     if size > settings.max_name_bytes:
-        raise BadText(f"the {what} has {size} bytes; at most {settings.max_name_bytes} are taken")
+        raise BadText(f"the {what} has {size} bytes; the limit is {settings.max_name_bytes}")
     return name
 
 
@@ -42,9 +42,9 @@ def resolve_namespace(
     default: str | None = None,
     settings: LogSettings,
 ) -> str:
-    """The first that is given of: user id, session key, agent id, the operator's named default.
+    """Return the namespace of the first of these that is given: user id, session key, agent id, default (LOG-6).
 
-    The operating-system login is never used, and no answer is an error, never "all" (INV-4).
+    The operating-system login is never used, and none of them is an error, never "all" (INV-4).
     """
     if user is not None:
         return check_name("namespace", user, settings)
@@ -66,25 +66,25 @@ _ORIGIN_OF_ROLE = {
     Role.TOOL: Origin.TOOL,
 }
 _ROLES, _ORIGINS = frozenset(Role), frozenset(Origin)
-# Roles as other chat APIs call them.
+# Names of roles in other chat APIs.
 _ROLE_ALIASES = {"human": Role.USER, "ai": Role.ASSISTANT, "developer": Role.SYSTEM, "function": Role.TOOL}
 _FIELDS = {"role", "content", "at", "key", "origin", "stability", "metadata", "session", "heartbeat"}
-_DEEPEST = 64  # metadata nested deeper than this is an attack or a mistake
+_DEEPEST = 64  # levels: metadata that is nested deeper is an attack or a mistake
 
 
 def check_text(what: str, text: object, settings: LogSettings) -> str:
-    """The text itself, or BadText: what is not text cannot be kept byte for byte."""
+    """Return the text, or raise BadText if it cannot be stored byte for byte."""
     if not isinstance(text, str):
         raise BadText(f"{what} must be a string, not {type(text).__name__}")
     try:
         size = len(text.encode())
     except UnicodeEncodeError as error:
         raise BadText(
-            f"{what} holds a lone surrogate (U+{ord(text[error.start]):04X}) at position {error.start}, "
-            "which no UTF-8 can keep; decode the source with errors='replace' or repair it first"
+            f"{what} contains a lone surrogate (U+{ord(text[error.start]):04X}) at position {error.start}, "
+            "which UTF-8 cannot encode; decode the source with errors='replace' or repair it first"
         ) from error
     if size > settings.max_text_bytes:
-        raise BadText(f"{what} has {size:,} bytes; at most {settings.max_text_bytes:,} are taken (log.max_text_bytes)")
+        raise BadText(f"{what} has {size:,} bytes; the limit is {settings.max_text_bytes:,} (log.max_text_bytes)")
     return text
 
 
@@ -115,7 +115,7 @@ def read_turn(
 
 
 def read_message(message: object, *, number: int, now: datetime, settings: LogSettings) -> NewTurn | None:
-    """A chat message ({"role", "content", "at"?, "key"?, …}) as a turn; None for a heartbeat (LOG-5)."""
+    """Read a chat message ({"role", "content", "at"?, "key"?, …}) as a turn; None for a heartbeat (LOG-5)."""
     if not isinstance(message, Mapping):
         raise BadMessage(f"message {number} must be a mapping with role and content, not {type(message).__name__}")
     if message.get("heartbeat"):
@@ -143,7 +143,7 @@ def read_message(message: object, *, number: int, now: datetime, settings: LogSe
 
 
 def content_text(content: object) -> object:
-    """Plain text, or the text of a list of content parts; parts that are no text are kept as JSON, not dropped."""
+    """Return plain text, or join the text of a list of content parts; other parts become JSON."""
     if content is None:  # an assistant message that only calls tools
         return ""
     if not isinstance(content, list):
@@ -170,7 +170,7 @@ def _read_role(role: object) -> Role:
 
 
 def _read_origin(origin: object, role: Role) -> Origin:
-    """The channel. Only a user's turn can be the user's own words: an origin never raises a role (LOG-2)."""
+    """Read the channel. Only turns of the user can be the user's own words: an origin never raises a role (LOG-2)."""
     usual = _ORIGIN_OF_ROLE[role]
     if origin is None:
         return usual
@@ -191,7 +191,7 @@ def _read_stability(stability: object, role: Role, settings: LogSettings) -> flo
 
 
 def read_metadata(metadata: object, settings: LogSettings) -> Metadata:
-    """JSON values all the way down and not too deep, or an error that says what is not."""
+    """Return metadata that consists of JSON values and is not nested too deep, or raise an error."""
     if metadata is None:
         return {}
     if not isinstance(metadata, Mapping) or not all(isinstance(name, str) for name in metadata):
@@ -210,11 +210,11 @@ def _as_json(value: object, what: str) -> str:
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError) as error:
-        raise BadMessage(f"{what} must hold JSON values only: {error}") from error
+        raise BadMessage(f"{what} must contain JSON values only: {error}") from error
 
 
 def _depth(value: object) -> int:
-    """How deep a value is nested, without recursion: deep input must not exhaust the stack."""
+    """Return how deep a value is nested, without recursion: deep input must not exhaust the stack."""
     deepest, waiting = 0, [(value, 1)]
     while waiting and deepest <= _DEEPEST:
         here, depth = waiting.pop()
@@ -226,19 +226,16 @@ def _depth(value: object) -> int:
         elif isinstance(here, list | tuple):
             waiting.extend((inner, depth + 1) for inner in here)
         elif isinstance(here, float) and not math.isfinite(here):
-            raise BadMessage("metadata must hold JSON values only: NaN and infinity are none")
+            raise BadMessage("metadata must contain JSON values only, and neither NaN nor infinity")
     return deepest
 
 
-# --- Ids of turns and records: short, opaque, sorted by the time they were made.
-
-
 def new_id(prefix: str, at: datetime) -> str:
-    """44 bits of milliseconds (to the year 2527) and 40 of chance, as 21 hexadecimal letters behind a prefix."""
+    """Return a new id, sortable by time: a prefix, 44 bits of milliseconds (to the year 2527) and 40 random bits."""
     millis = max(to_micros(at) // 1000, 0) & ((1 << 44) - 1)
     return f"{prefix}-{millis:011x}{secrets.token_hex(5)}"
 
 
 def keyed_id(prefix: str, key: str) -> str:
-    """The one id that a key has, of the same length; inside a namespace, so that others' keys do not matter."""
+    """Return the id of a key, of the same length as other ids. It is unique in a namespace."""
     return f"{prefix}-{blake2b(key.encode(), digest_size=16).hexdigest()[:21]}"

@@ -235,7 +235,7 @@ class Weekly:
     def _is_due(self, memory: Memory) -> bool:
         """A memory without a run is due a week after its first line: its owner had that long to ask for things."""
         with memory.view as view:
-            runs = [act.at for act in view.entries(Entry.JANITOR)]
+            runs = [act.at for act in view.acts_of_kind(Entry.JANITOR)]
             first = next(view.lines(), None)
         if first is None:
             return False

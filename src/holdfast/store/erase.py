@@ -20,7 +20,7 @@ from holdfast.log.messages import new_id
 from holdfast.model import Action, Entry, Metadata
 from holdfast.store.lines import insert_acts
 from holdfast.store.rows import ROLES, unpack_vectors
-from holdfast.store.types import CLAIMS_A_TURN, Content, Scope, Space, Swept, Transaction
+from holdfast.store.types import CLAIMS_PER_TURN, EraseContent, EraseCounts, Scope, Space, Transaction
 from holdfast.store.writes import clear_views
 from holdfast.text.time import from_micros
 
@@ -121,7 +121,7 @@ def _acts(tx: Transaction) -> list[tuple[int, str, str, str]]:
     return [(seq, subject, entry, text) for seq, subject, entry, text in rows]
 
 
-def erase(tx: Transaction, scope: Scope, noun: str, at: datetime) -> Swept:
+def erase(tx: Transaction, scope: Scope, noun: str, at: datetime) -> EraseCounts:
     """Erase a namespace, session, turn or record. The caller holds the views and the log."""
     return _Eraser(tx, plan_erase(tx, scope, noun), at).run(scope, noun)
 
@@ -137,7 +137,7 @@ class _Eraser:
         self._acts = self._digests = 0
         self._bared: dict[str, list[str]] = defaultdict(list)
 
-    def run(self, scope: Scope, noun: str) -> Swept:
+    def run(self, scope: Scope, noun: str) -> EraseCounts:
         tx, plan = self._tx, self._plan
         sources = tuple(turn_id for (turn_id,) in tx.rows(_SOURCES, id=noun)) if scope is Scope.RECORD else ()
         hidden = self._hidden_texts()
@@ -162,7 +162,7 @@ class _Eraser:
             tx.execute("DELETE FROM cursors WHERE ns = :ns")
         tx.note_unswept()
         bared = {session: tuple(dict.fromkeys(ids)) for session, ids in self._bared.items() if ids}
-        return Swept(len(plan.turns), len(plan.records), self._acts, len(emptied), self._digests, bared, sources)
+        return EraseCounts(len(plan.turns), len(plan.records), self._acts, len(emptied), self._digests, bared, sources)
 
     # --- lines
 
@@ -221,7 +221,7 @@ class _Eraser:
             self._tx.execute(f"DELETE FROM vectors WHERE {_NUMBERED}", slot=slot, space=int(space), nums=nums)
 
     def _later_turns(self) -> set[int]:
-        """A turn that answers an erased one may have been read with its words ("yes, that is right")."""
+        """Return the turns after an erased one: an answer ("yes, that is right") may have been read with its words."""
         firsts: dict[int, int] = {}
         for turn in self._plan.turns:
             firsts[turn.session] = min(turn.index, firsts.get(turn.session, turn.index))
@@ -263,16 +263,16 @@ class _Eraser:
     ) -> None:
         made = read_compaction(payload)
         if made.session in emptied:
-            self._digests += len(made.told)
+            self._digests += len(made.records)
             self._drop_act(seq)
             return
-        kept = tuple(one for one in made.told if one.id != record and not gone.intersection(one.turn_ids))
-        for one in made.told:
-            if one not in kept and one.id != record and one.whole:
+        kept = tuple(one for one in made.records if one.id != record and not gone.intersection(one.turn_ids))
+        for one in made.records:
+            if one not in kept and one.id != record and one.replaces_turns:
                 self._bared[made.session] += [turn_id for turn_id in one.turn_ids if turn_id not in gone]
-        if len(kept) < len(made.told):
-            self._digests += len(made.told) - len(kept)
-            self._rewrite(seq, pack_compaction(replace(made, told=kept)))
+        if len(kept) < len(made.records):
+            self._digests += len(made.records) - len(kept)
+            self._rewrite(seq, pack_compaction(replace(made, records=kept)))
 
     def _clean_proposals(self) -> None:
         """Clean proposals for other turns: a model that was shown an erased turn may have used its words for them."""
@@ -314,13 +314,13 @@ class _Eraser:
         said = []
         sql = "SELECT details FROM receipts WHERE ns = :ns AND subject IN :ids AND details IS NOT NULL"
         for (details,) in self._tx.rows(f"{sql} ORDER BY subject, number", ids=list(sources)):
-            told = json.loads(details)
-            if told.get("record") == noun and "compared" in told:
-                said.append(str(told["compared"]["said"]))
+            decided = json.loads(details)
+            if decided.get("record") == noun and "compared" in decided:
+                said.append(str(decided["compared"]["said"]))
         return said
 
     def _hidden_texts(self) -> list[str]:
-        """A record of an erased turn that was hidden stays hidden where another turn says it too."""
+        """Return the texts of hidden records of the turns: they stay hidden if another turn says them too."""
         if not self._plan.turns:
             return []
         sql = "SELECT subject FROM hidden WHERE ns = :ns AND subject IN :ids"
@@ -348,7 +348,7 @@ class _Eraser:
 
 def _claims(seqs: Iterable[int]) -> list[int]:
     """Return the numbers of the claims of turns."""
-    return [seq * CLAIMS_A_TURN + claim for seq in seqs for claim in range(CLAIMS_A_TURN)]
+    return [seq * CLAIMS_PER_TURN + claim for seq in seqs for claim in range(CLAIMS_PER_TURN)]
 
 
 def _by_slot(tx: Transaction, numbers: dict[Space, list[int]]) -> Iterator[tuple[int, Space, list[int]]]:
@@ -376,7 +376,7 @@ _CLAIM_DIGEST_BYTES = 16
 """A claim's vector is stored behind the digest of its text (admit/proposals.py)."""
 
 
-def read_content(tx: Transaction, scope: Scope, noun: str) -> Content:
+def read_content(tx: Transaction, scope: Scope, noun: str) -> EraseContent:
     """Return what an erase would destroy."""
     plan = plan_erase(tx, scope, noun)
     names = [*plan.gone, *(turn.key for turn in plan.turns if turn.key is not None)]
@@ -387,7 +387,7 @@ def read_content(tx: Transaction, scope: Scope, noun: str) -> Content:
     texts = [turn.text for turn in plan.turns]
     texts += [text for turn in plan.turns if turn.metadata for text in _strings(json.loads(turn.metadata))]
     made = [*plan.records.values(), *_texts_of_acts(tx, plan, everything=scope is Scope.NAMESPACE)]
-    return Content(
+    return EraseContent(
         tuple(dict.fromkeys(texts)),
         tuple(dict.fromkeys(made)),
         tuple(dict.fromkeys(names)),
@@ -401,8 +401,8 @@ def _texts_of_acts(tx: Transaction, plan: ErasePlan, everything: bool) -> list[s
     for _, subject, entry, payload in _acts(tx):
         said = json.loads(payload)
         if entry == Entry.COMPACT:
-            told = read_compaction(said).told
-            texts += [one.text for one in told if everything or one.id in gone or gone.intersection(one.turn_ids)]
+            made = read_compaction(said).records
+            texts += [one.text for one in made if everything or one.id in gone or gone.intersection(one.turn_ids)]
         elif everything or subject in gone:
             texts += _strings(said)
     return texts
@@ -430,7 +430,7 @@ def _strings(value: object) -> list[str]:
     return [text for one in value for text in _strings(one)] if isinstance(value, list) else []
 
 
-def read_truth(tx: Transaction) -> Iterator[str]:
+def read_live_texts(tx: Transaction) -> Iterator[str]:
     """Return every text and name that the logs of all namespaces contain, and the ids of records of the others."""
     for one in tx.every():
         if one.namespace:
@@ -453,6 +453,6 @@ def read_live_vectors(tx: Transaction) -> Iterator[bytes]:
         live = {seq for (seq,) in one.rows(turns)}
         records = {num for (num,) in one.rows("SELECT records.num FROM records WHERE records.ns = :ns")}
         for space, num, data in one.stored_vectors():
-            owner = num // CLAIMS_A_TURN if space is Space.CLAIM else num
+            owner = num // CLAIMS_PER_TURN if space is Space.CLAIM else num
             if data and owner in (records if space is Space.RECORD else live):
                 yield _plain_vector(space, data)

@@ -51,7 +51,7 @@ def orphans(tx: Transaction) -> list[tuple[str, str]]:
     return found
 
 
-def drop_lost(tx: Transaction) -> None:
+def drop_orphans(tx: Transaction) -> None:
     """Delete lost vectors and counts, which a rebuild keeps, and all passages, which are then cut again."""
     tx.execute("DELETE FROM passages WHERE passages.ns = :ns")
     tx.execute("DELETE FROM cursors WHERE ns = :ns AND stage = :stage", stage=PASSAGES_STAGE)

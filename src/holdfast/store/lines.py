@@ -20,7 +20,7 @@ from holdfast.log.acts import (
 )
 from holdfast.log.align import digest
 from holdfast.model import Action, Entry, NewTurn, Turn
-from holdfast.store.rows import kept_turn, pack_metadata, read_line, read_tombstone_row, read_turn, role_number
+from holdfast.store.rows import pack_metadata, read_line, read_tombstone_row, read_turn, role_number, stored_turn
 from holdfast.store.statements import LINES, SESSION_END, TOMBSTONES, TURNS
 from holdfast.store.types import ADMIT_STAGE, ImportCounts, Transaction, WrittenLine
 from holdfast.text.time import to_micros
@@ -107,7 +107,7 @@ def append(
         one = (by_key.get(turn.key) if turn.key is not None else None) or known
         if one is None:
             seq, index = seq + 1, index + 1
-            one = kept_turn(turn, turn_id, tx.namespace, session, index, seq, recorded_at)
+            one = stored_turn(turn, turn_id, tx.namespace, session, index, seq, recorded_at)
             lines.append((TurnLine(seq, turn_id, session, index, recorded_at, turn), number))
             if turn.key is not None:
                 by_key[turn.key] = one
@@ -153,7 +153,7 @@ def last_index(tx: Transaction, session: int | None, name: str) -> int:
 
 
 def holds_act(tx: Transaction, action: Action) -> bool:
-    """Tell whether the log contains an act of this kind for the same subject."""
+    """Return whether the log contains an act of this kind for the same subject."""
     sql = "SELECT 1 FROM log WHERE log.ns = :ns AND log.id = :id AND log.entry <> 'turn' AND log.entry = :entry"
     return tx.row(sql, id=action.subject, entry=action.entry.value) is not None
 
@@ -173,7 +173,7 @@ def admitted(tx: Transaction) -> int:
 
 
 def erased_since(tx: Transaction, seq: int) -> bool:
-    """Tell whether anything was erased after the log had reached this place: every erase writes a line at its end."""
+    """Return whether anything was erased after the log had reached this place: every erase writes a line at its end."""
     sql = "SELECT 1 FROM log WHERE log.ns = :ns AND log.seq > :seq AND log.entry = 'erase' LIMIT 1"
     return tx.row(sql, seq=seq) is not None
 
@@ -209,7 +209,7 @@ def apply_erases(tx: Transaction, lines: Iterable[tuple[int, Action]]) -> None:
 
 
 def has_tombstones(tx: Transaction) -> bool:
-    """Tell whether anything was ever erased from the namespace."""
+    """Return whether anything was ever erased from the namespace."""
     return tx.row("SELECT 1 FROM tombstones WHERE ns = :ns LIMIT 1") is not None
 
 
@@ -235,12 +235,12 @@ class TombstoneIndex:
         return None if found is None else erased_turn(found[1], turn, self._tx.namespace, session, found[0], now)
 
     def noun(self, noun_id: str) -> bool:
-        """Tell whether the turn or record of this id was erased."""
+        """Return whether the turn or record of this id was erased."""
         sql = "SELECT 1 FROM tombstones WHERE ns = :ns AND noun = :noun"
         return self._any and self._tx.row(sql, noun=self._tx.marker.noun(noun_id)) is not None
 
     def was_at(self, turn: NewTurn, session: str, index: int) -> bool:
-        """Tell whether this very turn had this index in the session and was erased."""
+        """Return whether this very turn had this index in the session and was erased."""
         if not self._any:
             return False
         said = self._tx.marker.said(session, turn.role, turn.text)
@@ -369,7 +369,7 @@ class _LogImporter:
         self._waiting, self._chars = [], 0
 
     def _was_erased(self, line: TurnLine) -> bool:
-        """By its id, its key or its time, or because it says the same as an erased turn with its index."""
+        """Compare its id, its key, its time, and its text with that of an erased turn with the same index."""
         return (
             self._tombstones.noun(line.id)
             or self._tombstones.turn(line.turn, line.session, line.recorded_at) is not None
@@ -379,8 +379,8 @@ class _LogImporter:
     def _without_erased(self, action: Action) -> Action:
         """Leave out of a compaction what it made of turns that were erased here."""
         made = read_compaction(action.payload)
-        told = tuple(one for one in made.told if not any(map(self._tombstones.noun, (one.id, *one.turn_ids))))
-        return action if told == made.told else replace(action, payload=pack_compaction(replace(made, told=told)))
+        kept = tuple(one for one in made.records if not any(map(self._tombstones.noun, (one.id, *one.turn_ids))))
+        return action if kept == made.records else replace(action, payload=pack_compaction(replace(made, records=kept)))
 
     def _knows_turn(self, line: TurnLine) -> bool:
         if line.id in self._ids:
@@ -411,7 +411,7 @@ class _LogImporter:
             )
 
     def _holds_same(self, action: Action) -> bool:
-        """Tell whether the log contains this very act: same kind, subject, time and payload."""
+        """Return whether the log contains this very act: same kind, subject, time and payload."""
         row = self._tx.row(
             """SELECT 1 FROM log WHERE log.ns = :ns AND log.id = :id AND log.entry <> 'turn' AND log.entry = :entry
                AND log.at = :at AND log.text = :text""",
@@ -423,7 +423,7 @@ class _LogImporter:
         return row is not None
 
     def _is_about_other_log(self, action: Action) -> bool:
-        """Tell whether it speaks of places in the log that it comes from, which mean nothing here."""
+        """Return whether it speaks of places in the log that it comes from, which mean nothing here."""
         match action.entry:
             case Entry.REBUILD:
                 return True

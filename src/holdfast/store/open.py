@@ -1,4 +1,4 @@
-"""From a location to an engine: a path is a SQLite file, an address a PostgreSQL server."""
+"""Opening a store by its location: a path is a SQLite file, an address a PostgreSQL server."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from pathlib import Path
 from holdfast.errors import MissingExtra, StoreError
 from holdfast.settings import StoreSettings
 from holdfast.store.store import Store
-from holdfast.store.types import Held
+from holdfast.store.types import StoreCounts
 
 
 def open_store(location: str | os.PathLike[str], settings: StoreSettings) -> Store:
+    """Open a store; a SQLite file is created if it does not exist."""
     name = os.fspath(location)
     if not name or "\x00" in name:
         raise StoreError("a store needs a path, for example memory.db")
@@ -39,7 +40,7 @@ def _open_on_server(url: str, settings: StoreSettings) -> Store:
 
 
 def default_location() -> str:
-    """HOLDFAST_STORE, or memory.db in the user's data folder."""
+    """Return HOLDFAST_STORE, or memory.db in the user's data folder."""
     from platformdirs import user_data_path
 
     return os.environ.get("HOLDFAST_STORE") or str(user_data_path("holdfast", appauthor=False) / "memory.db")
@@ -47,29 +48,29 @@ def default_location() -> str:
 
 def copy_store_file(
     source: Path, target: Path, settings: StoreSettings, progress: Callable[[int, int], None] | None = None
-) -> Held:
-    """Copy a file that nobody needs to have open, and check the copy."""
+) -> StoreCounts:
+    """Copy a store that need not be open, and check the copy."""
     from holdfast.store.sqlite.files import copy_store
 
     return copy_store(source, target, settings, progress)
 
 
 def is_store_file(path: Path) -> bool:
-    """Whether a file is a store of ours."""
+    """Return whether a file is a Holdfast store."""
     from holdfast.store.sqlite.schema import is_store
 
     return is_store(path)
 
 
 def read_foreign_table(path: Path, table: str, columns: Sequence[str], most: int) -> list[dict[str, object]]:
-    """Rows of a table of another program's SQLite file, and of the columns those that it has."""
+    """Read rows of a table in a SQLite file of another program; columns that it does not have are left out."""
     from holdfast.store.sqlite.schema import read_table
 
     return read_table(path, table, columns, most)
 
 
 def set_store_aside(path: Path, label: str) -> Path | None:
-    """Keep what lies at the path under another name, so that it can be replaced; StoreBusy while anybody uses it."""
+    """Rename the store at a path, so that it can be replaced; StoreBusy while it is in use."""
     from holdfast.store.sqlite.files import set_aside
 
     return set_aside(path, label)

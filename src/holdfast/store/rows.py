@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from holdfast.log.acts import COLLECTION, ActLine, Line, Told, Tombstone, TurnLine, elevated
+from holdfast.log.acts import COLLECTION, ActLine, CompactedRecord, Line, Tombstone, TurnLine, elevated
 from holdfast.model import SIGNALS, Action, Entry, Kind, Metadata, NewTurn, Origin, Provenance, Record, Role, Turn
 from holdfast.store.types import COMPACTION, BlockRef, Heads, Row
 from holdfast.text.time import from_micros
@@ -35,7 +35,7 @@ def kind_number(kind: Kind) -> int:
     return _KIND_NUMBER[kind]
 
 
-def lowered(provenance: Provenance, confidence: float, notches: int, factor: float) -> tuple[Provenance, float]:
+def lower_trust(provenance: Provenance, confidence: float, notches: int, factor: float) -> tuple[Provenance, float]:
     """Return the provenance and confidence of a record that the janitor lowered by some notches."""
     if not notches:
         return provenance, confidence
@@ -73,7 +73,7 @@ def read_record(namespace: str, row: tuple[object, ...], turn_ids: Iterable[str]
     (_, record_id, kind, text, provenance, confidence, evidence, at, valid_from, valid_to, superseded_by,
      retrieved, last_retrieved, metadata, notches, trust) = row  # fmt: skip
     said = Provenance(str(provenance)), _float(confidence)
-    vouched, sure = lowered(*said, _int(notches), _float(trust)) if lower else said
+    vouched, sure = lower_trust(*said, _int(notches), _float(trust)) if lower else said
     return Record(
         id=str(record_id),
         namespace=namespace,
@@ -165,7 +165,7 @@ def _float(value: object) -> float:
     return float(value)
 
 
-def kept_turn(
+def stored_turn(
     turn: NewTurn, turn_id: str, namespace: str, session: str, index: int, seq: int, recorded_at: datetime
 ) -> Turn:
     """Return a new turn as the log keeps it."""
@@ -233,20 +233,20 @@ def record_of_remember(action: Action) -> Record:
     )
 
 
-def record_of_compaction(told: Told, action: Action, namespace: str) -> Record:
+def record_of_compaction(made: CompactedRecord, action: Action, namespace: str) -> Record:
     # The line may come from the log of another namespace, and names that one.
-    own = {COLLECTION: elevated(namespace)} if COLLECTION in told.details else {}
+    own = {COLLECTION: elevated(namespace)} if COLLECTION in made.details else {}
     return Record(
-        id=told.id,
+        id=made.id,
         namespace="",  # rows know it by number
-        kind=told.kind,
-        text=told.text,
-        provenance=told.provenance,
-        confidence=told.confidence,
-        evidence_count=len(told.turn_ids),
-        at=told.until,
-        valid_from=told.since,
-        metadata={COMPACTION: action.subject, **told.details, **own},
+        kind=made.kind,
+        text=made.text,
+        provenance=made.provenance,
+        confidence=made.confidence,
+        evidence_count=len(made.turn_ids),
+        at=made.until,
+        valid_from=made.since,
+        metadata={COMPACTION: action.subject, **made.details, **own},
     )
 
 

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from holdfast.log.acts import Line, Tombstone
-from holdfast.log.align import Place
+from holdfast.log.align import TurnPlace
 from holdfast.model import Action, Decision, Entry, Kind, Metadata, Provenance, Record, Turn
 from holdfast.store import statements
 from holdfast.store.health import models, odd_vectors, orphans
@@ -19,7 +19,7 @@ from holdfast.store.rows import (
     KINDS,
     ROLES,
     kind_number,
-    lowered,
+    lower_trust,
     read_heads,
     read_line,
     read_record,
@@ -36,11 +36,11 @@ from holdfast.store.types import (
     Counts,
     Document,
     Heads,
-    Idle,
+    IdleRecord,
+    RecordState,
     Row,
     SessionSpan,
     Space,
-    Standing,
     Transaction,
 )
 from holdfast.text.time import from_micros, to_micros
@@ -62,7 +62,7 @@ class Snapshot:
         return read_heads(self._tx.rows(statements.HEADS))
 
     def _has_no(self, kind: str) -> bool:
-        """Tell whether there is none of a kind, if that was read already; reading the rows is as fast as asking."""
+        """Return whether there is none of a kind, if that was read already; reading the rows is as fast as asking."""
         return "_heads" in self.__dict__ and kind not in self._heads.some
 
     # --- the log
@@ -92,7 +92,7 @@ class Snapshot:
         )
         return [_read_action(*row) for row in rows]
 
-    def entries(self, entry: Entry) -> list[Action]:
+    def acts_of_kind(self, entry: Entry) -> list[Action]:
         """Return all acts of one kind, oldest first."""
         rows = self._tx.rows(
             """SELECT log.entry, log.id, log.at, log.text FROM log
@@ -126,7 +126,7 @@ class Snapshot:
         """Return the highest index the session ever gave, -1 before its first turn; erased turns keep theirs."""
         return last_index(self._tx, self.session_number(session), session)
 
-    def places(self, session: str) -> list[Place]:
+    def places(self, session: str) -> list[TurnPlace]:
         """Return what alignment needs to know of each turn of a session, in order."""
         found, keyed = [], set()
         for index, digest, at, given, role in self._tx.rows(statements.PLACES, session=session):
@@ -134,7 +134,7 @@ class Snapshot:
                 keyed.add(index)
             else:
                 found.append((index, digest, from_micros(at) if given else None, ROLES[role]))
-        return [Place(*place, place[0] in keyed) for place in sorted(found, key=lambda place: place[0])]
+        return [TurnPlace(*place, place[0] in keyed) for place in sorted(found, key=lambda place: place[0])]
 
     def numbers_before(self, session: int, index: int, limit: int) -> list[int]:
         """Return the numbers of the last turns of a session before an index, oldest first."""
@@ -150,9 +150,9 @@ class Snapshot:
     # --- turns
 
     def turn(self, turn_id: str) -> Turn | None:
-        return self.turns_named([turn_id]).get(turn_id)
+        return self.turns_by_id([turn_id]).get(turn_id)
 
-    def turns_named(self, turn_ids: Sequence[str]) -> dict[str, Turn]:
+    def turns_by_id(self, turn_ids: Sequence[str]) -> dict[str, Turn]:
         where = "WHERE log.ns = :ns AND log.id IN :ids AND log.entry = 'turn'"
         return {turn.id: turn for turn in self._turns(where, ids=list(turn_ids))}
 
@@ -197,9 +197,9 @@ class Snapshot:
                 return
             limit, before = limit - page, rows[-1][1]
 
-    def left_over(self, session: str, upto: int) -> list[Turn]:
+    def uncompacted_turns(self, session: str, upto: int) -> list[Turn]:
         """Return the turns of a session up to an index that no live summary or guidance of a compaction replaces."""
-        return self._read_turns(self._tx.rows(statements.LEFT_OVER, session=session, upto=upto))
+        return self._read_turns(self._tx.rows(statements.UNCOMPACTED_TURNS, session=session, upto=upto))
 
     def _turns(self, where: str, **values: object) -> list[Turn]:
         return self._read_turns(self._tx.rows(f"{statements.TURNS} {where}", **values))
@@ -237,7 +237,7 @@ class Snapshot:
         return None if at is None else from_micros(at)
 
     def is_refused(self, text: str) -> bool:
-        """Tell whether a record that said this was erased: it is not extracted from turns again."""
+        """Return whether a record that said this was erased: it is not extracted from turns again."""
         sql = "SELECT 1 FROM refused WHERE ns = :ns AND statement = :statement"
         return self._has_tombstones and bool(self._tx.one(sql, statement=self._tx.marker.statement(text)))
 
@@ -308,7 +308,7 @@ class Snapshot:
         return found
 
     def is_live(self, record: Record) -> bool:
-        """Tell whether recall may show a record: not superseded, not hidden, and not made of what is hidden."""
+        """Return whether recall may show a record: not superseded, not hidden, and not made of what is hidden."""
         sql = f"SELECT 1 FROM records WHERE records.ns = :ns AND records.id = :id AND {statements.IS_LIVE}"
         return self._tx.one(sql, id=record.id) is not None
 
@@ -349,7 +349,7 @@ class Snapshot:
         found += [(earlier, turn) for turn, name in older for earlier in sources[name]]
         return [(before, after) for before, after in found if before < after]
 
-    def standing(self, fingerprint: str, after: int = 0) -> list[Standing]:
+    def record_states(self, fingerprint: str, after: int = 0) -> list[RecordState]:
         """Return every record with its lifetime in the log and its vector; a hidden one ended when it was hidden.
 
         `after`: only records with a higher number.
@@ -365,16 +365,18 @@ class Snapshot:
             if COMPACTION in record.metadata:  # it repeats what turns said: nothing to compare a new turn with
                 continue
             ends = [end for end in (retired, hidden) if end is not None]
-            found.append(Standing(record, born, min(ends) if ends else None, *unpack_vectors([data])))
+            found.append(RecordState(record, born, min(ends) if ends else None, *unpack_vectors([data])))
         return found
 
-    def idle(self) -> Iterator[Idle]:
+    def idle_records(self) -> Iterator[IdleRecord]:
         """Return every live record that was never retrieved, in the order of their numbers."""
         provenances = {one.value: one for one in Provenance}
         for row in self._tx.stream(statements.IDLE_RECORDS):
             noun, kind, text, provenance, confidence, notches, trust, at, came, said, tended, explicit = row
-            trusted = lowered(provenances[provenance], confidence, notches, trust)
-            yield Idle(noun, KINDS[kind], text, *trusted, max(at, said or at), came or at, tended or 0, bool(explicit))
+            trusted = lower_trust(provenances[provenance], confidence, notches, trust)
+            yield IdleRecord(
+                noun, KINDS[kind], text, *trusted, max(at, said or at), came or at, tended or 0, bool(explicit)
+            )
 
     # --- what was hidden
 
@@ -392,7 +394,7 @@ class Snapshot:
         return [num for (num,) in self._tx.rows("SELECT num FROM gone WHERE ns = :ns ORDER BY num")]
 
     def is_hidden(self, noun_id: str) -> bool:
-        """Tell whether a turn or record itself was forgotten."""
+        """Return whether a turn or record itself was forgotten."""
         sql = "SELECT 1 FROM hidden WHERE ns = :ns AND subject = :subject"
         return self._tx.one(sql, subject=noun_id) is not None
 
@@ -449,7 +451,9 @@ class Snapshot:
             return self._passages(rows)
         if kind is Space.RECORD:
             return [
-                Document(num, text, at, 0, born, sort, "", kind, *lowered(Provenance(said), confidence, notches, trust))
+                Document(
+                    num, text, at, 0, born, sort, "", kind, *lower_trust(Provenance(said), confidence, notches, trust)
+                )
                 for num, text, at, born, sort, said, confidence, notches, trust in rows
             ]
         return [

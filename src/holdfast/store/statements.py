@@ -68,7 +68,7 @@ HIDDEN_RECORDS = f"""SELECT records.num FROM hidden
     UNION ALL {_OF_HIDDEN}"""
 FROM_SESSION = """EXISTS (SELECT 1 FROM sources JOIN log ON log.ns = :ns AND log.seq = sources.turn
     WHERE sources.ns = :ns AND sources.record = records.num AND log.session = :session)"""
-LEFT_OVER = f"""{TURNS} WHERE log.ns = :ns AND {IN_SESSION} AND log.idx <= :upto AND log.entry = 'turn'
+UNCOMPACTED_TURNS = f"""{TURNS} WHERE log.ns = :ns AND {IN_SESSION} AND log.idx <= :upto AND log.entry = 'turn'
     AND NOT EXISTS (SELECT 1 FROM sources JOIN records ON records.ns = :ns AND records.num = sources.record
         WHERE sources.ns = :ns AND sources.turn = log.seq AND records.compaction IS NOT NULL AND NOT records.partial
         AND {_NOT_HIDDEN})
@@ -121,7 +121,7 @@ DOCUMENTS_OF = {
     Space.PASSAGE: """SELECT passages.num, passages.turn, passages.start, passages.stop
         FROM passages WHERE passages.ns = :ns AND passages.num > :after ORDER BY passages.num LIMIT :limit""",
 }
-# A vector of what a turn tells may be the turn's own, and is then stored empty (AS_TURN).
+# The vector of the statements of a turn may be that of the turn, and is then stored empty (AS_TURN).
 TOLD_VECTOR = f"""CASE WHEN length(vectors.data) > 0 THEN vectors.data ELSE (SELECT own.data FROM vectors AS own
     WHERE own.ns = :ns AND own.slot = :slot AND own.space = {int(Space.TURN)} AND own.num = vectors.num) END"""
 IN_SPACE = "WHERE vectors.ns = :ns AND vectors.slot = :slot AND vectors.space = :space"

@@ -19,8 +19,8 @@ from holdfast.log.acts import Line, read_compaction
 from holdfast.log.messages import new_id
 from holdfast.model import Action, NewTurn, Turn
 from holdfast.settings import StoreSettings
-from holdfast.store.erase import erase, read_content, read_live_vectors, read_truth
-from holdfast.store.health import drop_lost, drop_vectors
+from holdfast.store.erase import erase, read_content, read_live_texts, read_live_vectors
+from holdfast.store.health import drop_orphans, drop_vectors
 from holdfast.store.lines import (
     admitted,
     cursor,
@@ -32,7 +32,17 @@ from holdfast.store.lines import (
     write_act,
 )
 from holdfast.store.snapshot import Snapshot
-from holdfast.store.types import Changes, Content, Held, ImportCounts, Move, Scope, Server, Swept, Transaction
+from holdfast.store.types import (
+    Changes,
+    EraseContent,
+    EraseCounts,
+    ImportCounts,
+    Move,
+    Scope,
+    Server,
+    StoreCounts,
+    Transaction,
+)
 from holdfast.store.writes import advance, apply_act, clear_views, count_retrievals
 from holdfast.text.time import to_micros
 
@@ -90,7 +100,7 @@ class Database(Protocol):
     def sweep(self) -> str | None: ...
     def files(self) -> Iterator[tuple[str, Iterator[bytes]]]: ...
     def check(self) -> list[str]: ...
-    def copy(self, path: Path, progress: Callable[[int, int], None] | None = None) -> Held: ...
+    def copy(self, path: Path, progress: Callable[[int, int], None] | None = None) -> StoreCounts: ...
     def size(self) -> int: ...
     def server(self) -> Server | None: ...
     def shard(self) -> Server: ...
@@ -122,7 +132,7 @@ class Store:
         return self.database.secret
 
     def is_in_place(self) -> bool:
-        """Tell whether the location still leads to the database that is open: a file may have been replaced."""
+        """Return whether the location still leads to the database that is open: a file may have been replaced."""
         return self.database.is_in_place()
 
     def namespaces(self) -> list[str]:
@@ -197,7 +207,7 @@ class Store:
 
         def work(tx: Transaction) -> bool:
             tx.hold_views()
-            turn_ids = {turn_id for told in read_compaction(action.payload).told for turn_id in told.turn_ids}
+            turn_ids = {turn_id for one in read_compaction(action.payload).records for turn_id in one.turn_ids}
             if cursor(tx, move.stage) != move.after or len(turn_places(tx, turn_ids)) < len(turn_ids):
                 return False
             return _act(tx, action)
@@ -263,12 +273,12 @@ class Store:
 
         self.database.write(namespace, work)
 
-    def drop_lost(self, namespace: str) -> None:
+    def drop_orphans(self, namespace: str) -> None:
         """Drop what clear_views keeps and a repair must not: vectors and counts of nothing, and all passages."""
 
         def work(tx: Transaction) -> None:
             tx.hold_views()
-            drop_lost(tx)
+            drop_orphans(tx)
 
         self.database.write(namespace, work)
 
@@ -283,7 +293,7 @@ class Store:
 
     # --- erasing
 
-    def erase(self, namespace: str, scope: Scope, noun: str, at: datetime) -> Swept:
+    def erase(self, namespace: str, scope: Scope, noun: str, at: datetime) -> EraseCounts:
         """Destroy a namespace, session, turn or record by its exact name, with everything derived from it.
 
         One transaction, which also drops the views: derived work makes them again from what is left. Raises NotFound
@@ -291,7 +301,7 @@ class Store:
         open (of a file) or the next sweep (of a server) does it.
         """
 
-        def work(tx: Transaction) -> Swept:
+        def work(tx: Transaction) -> EraseCounts:
             if tx.is_named():  # an erase must not create the namespace
                 tx.hold_views()
                 tx.hold_log()
@@ -313,18 +323,18 @@ class Store:
         """
         return self.database.sweep()
 
-    def content(self, namespace: str, scope: Scope, noun: str) -> Content:
+    def erase_content(self, namespace: str, scope: Scope, noun: str) -> EraseContent:
         """Return what an erase would destroy."""
         with self.database.reading(namespace) as tx:
             return read_content(tx, scope, noun)
 
-    def truth(self, namespace: str) -> Iterator[str]:
+    def live_texts(self, namespace: str) -> Iterator[str]:
         """Return every text and name that the logs of all namespaces contain, and the ids of records of the others.
 
         An import keeps ids: another namespace may have records with the same ids as this one.
         """
         with self.database.reading(namespace) as tx:
-            yield from read_truth(tx)
+            yield from read_live_texts(tx)
 
     def live_vectors(self) -> Iterator[bytes]:
         """Return every vector, as float32, of a document that exists, of all namespaces."""
@@ -358,7 +368,7 @@ class Store:
         """Return what the engine's own integrity check reports; empty when all is well."""
         return self.database.check()
 
-    def copy(self, path: Path, progress: Callable[[int, int], None] | None = None) -> Held:
+    def copy(self, path: Path, progress: Callable[[int, int], None] | None = None) -> StoreCounts:
         """Copy the whole store, as it is at this moment, into a file, and check the copy. Writers go on."""
         return self.database.copy(path, progress)
 

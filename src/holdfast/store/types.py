@@ -16,69 +16,65 @@ COMPACTION = "compaction"
 """The key in the metadata of a record that a compaction made; its value is the compaction's id."""
 
 ADMIT_STAGE = "admit"
-"""The cursor of admission: user turns up to it were judged. A rebuild notes in the log how far it had come: turns up to
-there for which no model was asked are not asked for later (INV-3)."""
+"""The cursor of admission: user turns up to it were judged. A rebuild notes in the log how far it had come: no model is
+asked later about turns up to there (INV-3)."""
 BLOCK = 4096
-"""Documents a block: small enough to rewrite, large enough that 100k documents are 25 reads."""
-
+"""Documents per block: small enough to rewrite, large enough that 100k documents are 25 reads."""
 EPOCH_STAGE = "epoch"
-"""No cursor, but drawn anew whenever the views are dropped: who kept something of them knows that it is of others."""
+"""Not a cursor, but a random number that changes whenever the views are dropped: caches of them are then stale."""
 PASSAGES_STAGE = "passages"
 """The cursor of cutting long turns. It stays when views are dropped, as the passages do."""
-
-
-CLAIMS_A_TURN = 64
-"""Numbers that a turn has for the vectors of its claims: those of turn n are n·64 to n·64 + 63."""
-
+CLAIMS_PER_TURN = 64
+"""Numbers for the vectors of the claims of a turn: those of turn n are n·64 to n·64 + 63."""
 AS_TURN = b""
-"""Written as the vector of what a turn tells: the turn's own. It is read as that."""
+"""Stored for a turn whose statements have the same vector as the whole turn; it is read as that vector."""
 
 
 class Space(IntEnum):
-    """Kinds of documents that are searched, each numbered on its own inside a namespace."""
+    """Kinds of documents, each with its own numbers in a namespace. The names are part of stored cursors."""
 
     TURN = 0
     """Numbered by place in the log."""
     RECORD = 1
-    """Numbered in the order they were made."""
+    """Numbered in the order of their creation."""
     PASSAGE = 2
     """Parts of long turns, in the order of their turns. They are never shown: they find their turn."""
     TOLD = 3
-    """What a turn tells, its statements before its questions and thanks: a vector under the turn's number."""
+    """The statements of a turn, without its questions and thanks: a vector with the number of the turn."""
     WINDOW = 4
-    """A turn together with those before it: a vector under the turn's number."""
+    """A turn together with those before it: a vector with the number of the turn."""
     CLAIM = 5
-    """What admission read out of a turn (admit/proposals.py): vectors that no search looks at, kept for a rebuild."""
+    """What admission extracted from a turn (admit/proposals.py): vectors for a rebuild, which no search reads."""
 
     @property
     def reading(self) -> bool:
-        """A further reading of turns by meaning: it has vectors, but no documents and no words of its own."""
+        """Return whether it is another reading of turns by meaning: with vectors, but without documents and words."""
         return self in (Space.TOLD, Space.WINDOW)
 
 
 @dataclass(frozen=True)
 class Document:
-    """What the indexes need to know of a turn, record or passage."""
+    """A turn, record or passage, as the indexes need it."""
 
     num: int
     text: str
     at: int
     session: int
     index: int
-    """Its place in the session (turns), or the number of the turn it came from (passages, records)."""
+    """Its place in the session (turns), or the number of the turn that it comes from (passages, records)."""
     sort: int
     """Its role (turns) or kind (records), as a small number: see index/blocks.py."""
     speaker: str = ""
-    """Who said it, where the host names its speakers (metadata "speaker", or "name" as chat messages have it)."""
+    """The speaker, if the host names speakers (metadata "speaker", or "name" as in chat messages)."""
     space: Space = Space.TURN
     provenance: Provenance | None = None
-    """Of a record, with its confidence."""
+    """This and the next: of a record."""
     confidence: float = 1.0
 
 
 @dataclass(frozen=True)
 class BlockRef:
-    """A stored block and the version of it, so that a cache knows when it is stale."""
+    """A stored block and its version, so that a cache knows when it is stale."""
 
     block: int
     version: int
@@ -104,7 +100,7 @@ class Heads:
 
 @dataclass(frozen=True)
 class Move:
-    """A cursor's step. It is taken only if the cursor still stands at `after`: work is never done twice."""
+    """A step of a cursor. It is taken only if the cursor is still at `after`: work is never done twice."""
 
     stage: str
     after: int
@@ -123,7 +119,7 @@ class Passage:
 
 @dataclass(frozen=True)
 class NewRecord:
-    """A record that derived work made, with the line of the log it was made at and the turns it came from."""
+    """A record that derived work created, with its line in the log and the turns that it comes from."""
 
     record: Record
     born: int
@@ -132,19 +128,19 @@ class NewRecord:
 
 
 @dataclass(frozen=True)
-class Merged:
-    """A record that took in another statement of the same; a changed text makes it a new document of the same id."""
+class RecordMerge:
+    """A record that another statement was merged into; a changed text makes it a new document with the same id."""
 
     record: Record
     sources: tuple[int, ...]
-    """Turns that are linked in addition."""
+    """Turns that are linked additionally."""
     vector: bytes | None = None
     """Given when the text changed."""
 
 
 @dataclass(frozen=True)
-class Retired:
-    """A record that another one replaced, from a moment and a line of the log on."""
+class RecordRetirement:
+    """A record that another one superseded, from a moment and a line of the log on."""
 
     record_id: str
     by: str
@@ -154,7 +150,7 @@ class Retired:
 
 @dataclass
 class Changes:
-    """Rows of the views that are written together with a cursor's step."""
+    """Rows of the views that are written together with a step of a cursor."""
 
     postings: list[tuple[Space, str, int, bytes]] = field(default_factory=list)
     """(space, term, block, bytes to append)"""
@@ -168,17 +164,17 @@ class Changes:
     """(space, block, bytes that replace the segment)"""
     receipts: list[tuple[str, Decision]] = field(default_factory=list)
     """(id of the turn or record, what was decided)"""
-    records: list[NewRecord | Merged | Retired] = field(default_factory=list)
+    records: list[NewRecord | RecordMerge | RecordRetirement] = field(default_factory=list)
     """In the order they happened."""
     signals: list[tuple[int, Mapping[str, float]]] = field(default_factory=list)
-    """(place of the turn, the gate's signals)"""
+    """(place of the turn, signals of the gate)"""
     counters: Counter[tuple[str, str]] = field(default_factory=Counter)
     """(day, name) → how often"""
 
 
 @dataclass(frozen=True)
-class Standing:
-    """A record as admission sees it: when in the log it was live, and where it lies in the space of meaning."""
+class RecordState:
+    """A record as admission needs it: with its lifetime in the log and its vector."""
 
     record: Record
     born: int
@@ -187,8 +183,8 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class Idle:
-    """A record that nobody ever found, and what the janitor asks of it; times are microseconds, for there are many."""
+class IdleRecord:
+    """A record that was never retrieved, as the janitor needs it. Times are microseconds, for there are many."""
 
     id: str
     kind: Kind
@@ -196,13 +192,13 @@ class Idle:
     provenance: Provenance
     confidence: float
     said: int
-    """When it was last said, by the time its turns were said at."""
+    """The latest time of its turns."""
     came: int
-    """When the log got the line that made it."""
+    """When the line that created it was recorded."""
     tended: int
     """When the janitor last lowered it, or that was last undone; 0 if never."""
     explicit: bool
-    """The operator had it remembered."""
+    """Whether the operator remembered it explicitly."""
 
 
 @dataclass(frozen=True)
@@ -211,39 +207,39 @@ class Counts:
     turns: int
     records: int
     summaries: int
-    """What compactions made; likewise the next."""
+    """This and the next: made by compactions."""
     guidance: int
     hidden: int
 
 
 @dataclass(frozen=True)
 class SessionSpan:
-    """One conversation in a list of them."""
+    """A session in a list of sessions."""
 
     name: str
     turns: int
     first: datetime | None
-    """When its first turn was said; None without turns. Likewise the next."""
+    """The time of its first turn, and of its last; None without turns."""
     last: datetime | None
 
 
 @dataclass(frozen=True)
 class ImportCounts:
-    """What became of the lines of another log."""
+    """The result of an import."""
 
     turns: int
     acts: int
     known: int
-    """Lines that were in the log already."""
+    """Lines that the log contained already."""
     left_out: int
-    """Acts that mean nothing in a log that goes on from another place."""
+    """Acts about places in the other log, which mean nothing here."""
     erased: int = 0
-    """Lines of what was erased here: they do not come back."""
+    """Lines of what was erased here, which do not come back."""
 
 
 @dataclass(frozen=True)
-class Held:
-    """What a whole store holds, as a copy of it was counted."""
+class StoreCounts:
+    """The contents of a copy of a store."""
 
     namespaces: int
     turns: int
@@ -253,21 +249,21 @@ class Held:
 
 @dataclass(frozen=True)
 class Server:
-    """The server that a store is on."""
+    """A server that a store is on."""
 
     version: str
     role: str
-    """Whom the store is to it."""
+    """The role that the store connects as."""
     schema: str
-    """The schema its tables lie in."""
+    """The schema of its tables."""
     citus: str | None
-    """The version of Citus, which spreads tables over nodes; None if it is not there."""
+    """The version of Citus, which distributes tables over nodes; None if it is not installed."""
     nodes: int | None
-    """How many nodes the store is spread over; None if it is not."""
+    """The number of nodes that the tables are distributed over; None if they are not."""
 
 
 class Scope(StrEnum):
-    """What an erase is about."""
+    """The kinds of things that can be erased."""
 
     NAMESPACE = "namespace"
     SESSION = "session"
@@ -276,33 +272,33 @@ class Scope(StrEnum):
 
 
 @dataclass(frozen=True)
-class Swept:
-    """What an erase took out of the log and out of everything made of it."""
+class EraseCounts:
+    """The result of an erase: what was removed from the log and from everything derived from it."""
 
     turns: int
     records: int
     acts: int
     sessions: int
     digests: int
-    """Summaries and guidance of compactions that went with their turns."""
+    """Summaries and guidance of compactions that were removed with their turns."""
     bared: Mapping[str, tuple[str, ...]]
-    """By session, turns that stay and whose digest is gone: they are in the active view again."""
+    """By session, turns that stay but whose digest was removed: they are in the active view again."""
     still_said: tuple[str, ...]
-    """Of an erased record, the turns it was read out of: they stay."""
+    """The turns that an erased record comes from: they stay."""
 
 
 @dataclass(frozen=True)
-class Content:
-    """What is about to be erased, for a proof; kept in memory alone."""
+class EraseContent:
+    """What is about to be erased, for the proof; it stays in memory."""
 
     texts: tuple[str, ...]
-    """As they were said."""
+    """Texts and metadata of turns."""
     made: tuple[str, ...]
-    """What was made of them: records, digests, a model's proposals."""
+    """Texts derived from them: records, digests, proposals of a model."""
     names: tuple[str, ...]
     """Ids, keys, names of sessions and of the namespace."""
     vectors: tuple[bytes, ...]
-    """float32, as they came."""
+    """As float32."""
 
 
 # --- Transactions.
@@ -389,7 +385,7 @@ class Transaction(Protocol):
         ...
 
     def is_named(self) -> bool:
-        """Tell whether the namespace exists and was not erased."""
+        """Return whether the namespace exists and was not erased."""
         ...
 
     def drop_name(self) -> None:

@@ -11,7 +11,7 @@ from datetime import datetime
 from itertools import groupby
 from secrets import randbits
 
-from holdfast.log.acts import PARTIAL, read_compaction, read_tidying
+from holdfast.log.acts import PARTIAL, read_compaction, read_janitor_run
 from holdfast.model import Action, Decision, Entry, Record
 from holdfast.store.lines import admitted, apply_erases, cursor, turn_places, write_act
 from holdfast.store.rows import (
@@ -29,10 +29,10 @@ from holdfast.store.types import (
     EPOCH_STAGE,
     PASSAGES_STAGE,
     Changes,
-    Merged,
     Move,
     NewRecord,
-    Retired,
+    RecordMerge,
+    RecordRetirement,
     Space,
     Transaction,
 )
@@ -82,14 +82,14 @@ def _replay_acts(tx: Transaction) -> None:
 def _apply_compaction(tx: Transaction, seq: int, action: Action) -> None:
     """Create its summaries and guidance. Their ids are in the log, so a rebuild gives the same."""
     made = read_compaction(action.payload)
-    for told in made.told:
-        places = turn_places(tx, told.turn_ids)
-        if len(places) < len(set(told.turn_ids)):  # one of its turns was erased
+    for one in made.records:
+        places = turn_places(tx, one.turn_ids)
+        if len(places) < len(set(one.turn_ids)):  # one of its turns was erased
             continue
-        record = record_of_compaction(told, action, tx.namespace)
-        sources = tuple(places[turn_id] for turn_id in told.turn_ids)
+        record = record_of_compaction(one, action, tx.namespace)
+        sources = tuple(places[turn_id] for turn_id in one.turn_ids)
         _write_record(tx, NewRecord(record, seq, sources, None), slot=0)
-        write_receipts(tx, [(told.id, Decision(told.what, told.reason, action.at, {COMPACTION: action.subject}))])
+        write_receipts(tx, [(one.id, Decision(one.what, one.reason, action.at, {COMPACTION: action.subject}))])
     moved = "ON CONFLICT (ns, stage) DO UPDATE SET done = greatest(cursors.done, excluded.done)"
     tx.insert("cursors", "stage, done", [(made.stage, made.upto)], moved)
 
@@ -100,8 +100,8 @@ def _apply_compaction(tx: Transaction, seq: int, action: Action) -> None:
 
 
 def _apply_janitor_run(tx: Transaction, seq: int, action: Action) -> None:
-    made = read_tidying(action.payload)
-    lowered = [(record, one.told) for one in made.lowered for record in one.records]
+    made = read_janitor_run(action.payload)
+    lowered = [(record, one.reason) for one in made.demotions for record in one.records]
     run = {"run": action.subject, "seq": seq, "factor": made.factor}
     tx.insert(
         "tended",
@@ -118,7 +118,7 @@ def _apply_janitor_run(tx: Transaction, seq: int, action: Action) -> None:
     culled = dict.fromkeys(made.culled)
     tx.insert("hidden", "subject, seq", [(record, seq) for record in culled], "ON CONFLICT DO NOTHING")
     _explain_run(tx, "demoted", lowered, action)
-    _explain_run(tx, "culled", [(record, made.told) for record in made.culled], action)
+    _explain_run(tx, "culled", [(record, made.reason) for record in made.culled], action)
 
 
 def _undo_janitor_run(tx: Transaction, action: Action) -> None:
@@ -146,8 +146,8 @@ def _undo_janitor_run(tx: Transaction, action: Action) -> None:
         notches, trust = _lowered(tx, record)
         sql = "UPDATE records SET notches = :notches, trust = :trust WHERE ns = :ns AND id = :record"
         tx.execute(sql, notches=notches, trust=trust, record=record)
-    told = f"the janitor's run {run} was undone; it is as it was"
-    _explain_run(tx, "restored", [(record, told) for record in touched], action)
+    reason = f"the janitor's run {run} was undone; it is as it was"
+    _explain_run(tx, "restored", [(record, reason) for record in touched], action)
 
 
 def _lowered(tx: Transaction, record_id: str) -> tuple[int, float]:
@@ -159,9 +159,9 @@ def _lowered(tx: Transaction, record_id: str) -> tuple[int, float]:
     return notches, trust
 
 
-def _explain_run(tx: Transaction, what: str, told: Iterable[tuple[str, str]], action: Action) -> None:
+def _explain_run(tx: Transaction, what: str, reasons: Iterable[tuple[str, str]], action: Action) -> None:
     details = {"run": action.subject}
-    write_receipts(tx, [(record, Decision(what, reason, action.at, details)) for record, reason in told])
+    write_receipts(tx, [(record, Decision(what, reason, action.at, details)) for record, reason in reasons])
 
 
 def write_receipts(tx: Transaction, decisions: Sequence[tuple[str, Decision]]) -> None:
@@ -179,16 +179,16 @@ def write_receipts(tx: Transaction, decisions: Sequence[tuple[str, Decision]]) -
 # --- Records.
 
 
-def _write_record(tx: Transaction, change: NewRecord | Merged | Retired, slot: int) -> None:
+def _write_record(tx: Transaction, change: NewRecord | RecordMerge | RecordRetirement, slot: int) -> None:
     match change:
         case NewRecord(record, born, sources, vector):
             num = _next_number(tx)
             _insert_record(tx, num, record, born)
             _link(tx, num, sources)
             _keep_vector(tx, num, vector, slot)
-        case Merged():
+        case RecordMerge():
             _merge(tx, change, slot)
-        case Retired(record_id, by, at, seq):
+        case RecordRetirement(record_id, by, at, seq):
             tx.execute(
                 "UPDATE records SET valid_to = :at, superseded_by = :by, retired = :seq WHERE ns = :ns AND id = :id",
                 at=to_micros(at),
@@ -198,7 +198,7 @@ def _write_record(tx: Transaction, change: NewRecord | Merged | Retired, slot: i
             )
 
 
-def _merge(tx: Transaction, change: Merged, slot: int) -> None:
+def _merge(tx: Transaction, change: RecordMerge, slot: int) -> None:
     record = change.record
     num, born, *known = tx.row(
         """SELECT records.num, records.born, records.text, records.provenance, records.confidence FROM records
@@ -385,7 +385,7 @@ def drop_space(tx: Transaction, slot: int, space: Space) -> None:
 
 
 def drop_cursors(tx: Transaction, fingerprint: str, *stages: str) -> None:
-    """Delete the cursors of stages that belong to a model; compactions have none, whatever their session is called."""
+    """Delete the cursors of stages that belong to a model; those of compactions end with the name of a session."""
     for (stage,) in tx.rows("SELECT stage FROM cursors WHERE ns = :ns"):
         if stage.startswith(stages) and stage.endswith(f":{fingerprint}") and not stage.startswith("compact:"):
             tx.execute("DELETE FROM cursors WHERE ns = :ns AND stage = :stage", stage=stage)
@@ -425,7 +425,7 @@ _Texts = dict[str, tuple[int, str]]
 
 
 def clear_views(tx: Transaction) -> None:
-    """The log is held too."""
+    """Drop all views and replay the acts. The caller holds the log too."""
     _note_admitted(tx)
     before = _record_texts(tx)
     for table in _VIEWS:

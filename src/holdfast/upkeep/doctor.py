@@ -47,7 +47,7 @@ def examine(
     start = time.perf_counter()
     with store.snapshot(namespace) as view:
         records = view.recent_records(_ALL, None, None, None, None)[::-1]  # of two copies the later one is told
-        remembered = {act.subject for act in view.entries(Entry.REMEMBER)}
+        remembered = {act.subject for act in view.acts_of_kind(Entry.REMEMBER)}
         told = [record for record in records if COMPACTION not in record.metadata]
         memos = [_memo(record, record.id in remembered) for record in told]
         found = audit_texts(memos, _stored(view, told, embedder), _same(embedder, settings), now, settings.doctor)
@@ -85,7 +85,7 @@ def heal(store: Store, namespace: str, found: Diagnosis, fingerprint: str | None
         for name in others:
             store.drop_vectors(namespace, name)
     if wrong - {MIXED}:
-        store.drop_lost(namespace)
+        store.drop_orphans(namespace)
         store.clear_views(namespace)
 
 
@@ -119,7 +119,7 @@ def _stored(view: Snapshot, records: Sequence[Record], embedder: Embedder | None
     dims = embedder.profile.dims
     by_id = {
         one.record.id: np.frombuffer(one.vector, "<f4")
-        for one in view.standing(embedder.profile.fingerprint)
+        for one in view.record_states(embedder.profile.fingerprint)
         if len(one.vector) == 4 * dims
     }
     vectors = np.zeros((len(records), dims), np.float32)

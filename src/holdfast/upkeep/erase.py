@@ -17,7 +17,7 @@ from holdfast.index.blocks import forget_read, quantise
 from holdfast.results import Erased, Looked, Proof
 from holdfast.store.snapshot import Snapshot
 from holdfast.store.store import Store
-from holdfast.store.types import Content, Scope, Space
+from holdfast.store.types import EraseContent, Scope, Space
 from holdfast.text.words import speaker_terms, term_counts
 
 # --- Many byte strings looked for at once: whatever their number, a file is read once.
@@ -81,7 +81,7 @@ _ALL = 1_000_000_000
 class Traces:
     """What is looked for: strings by their spelling without capitals, terms of the index, and vectors."""
 
-    def __init__(self, content: Content) -> None:
+    def __init__(self, content: EraseContent) -> None:
         self.strings: dict[str, set[str]] = {}
         """By spelling without capitals, as they were written."""
         self.too_short = 0
@@ -150,7 +150,7 @@ def _distinctive(store: Store, namespace: str, traces: Traces) -> dict[str, set[
 
 
 def _remaining(store: Store, namespace: str) -> Iterator[str]:
-    yield from store.truth(namespace)
+    yield from store.live_texts(namespace)
     for path in sorted(Path(__file__).parent.parent.rglob("*.py")):
         yield path.read_text(encoding="utf-8")
 
@@ -247,7 +247,7 @@ def erase(
     """Destroy it. `settle` derives anew what is left: how many digests it made, and what kept it from more."""
     start = time.perf_counter()
     copies = store.copies(namespace)
-    traces = Traces(store.content(namespace, scope, noun)) if with_proof else None
+    traces = Traces(store.erase_content(namespace, scope, noun)) if with_proof else None
     swept = store.erase(namespace, scope, noun, now)
     forget_read()
     pending = _sweep(store)

@@ -15,15 +15,15 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from holdfast.errors import InputError, NotFound
-from holdfast.log.acts import Lowered, Tidying, pack_tidying, period_of
+from holdfast.log.acts import Demotion, JanitorPayload, pack_janitor_run, week_of
 from holdfast.model import Action, Entry, Kind, Provenance
 from holdfast.results import Tended, Tidied
 from holdfast.search.rank import refresh_priors
 from holdfast.settings import JanitorSettings
-from holdfast.store.rows import lowered
+from holdfast.store.rows import lower_trust
 from holdfast.store.snapshot import Snapshot
 from holdfast.store.store import Store
-from holdfast.store.types import Idle
+from holdfast.store.types import IdleRecord
 from holdfast.text.time import to_micros
 
 _DAY = 86_400_000_000  # microseconds
@@ -36,14 +36,14 @@ def tidy(
     if not settings.count:
         raise InputError("what is found is not counted here (janitor.count is off), so nothing can be called unused")
     start = time.perf_counter()
-    run = period_of(now)
+    run = week_of(now)
     spared: Counter[str] = Counter()
     with store.snapshot(namespace) as view:
         before = any(act.entry is Entry.JANITOR for act in view.acts(run))
         due = [] if before else list(_due(view, settings, now, cull, spared))
     did = "done before" if before else "nothing to do" if not due else "dry run" if dry_run else "tidied"
     if did == "tidied":
-        act = Action(Entry.JANITOR, run, now, pack_tidying(_as_line(due, settings.factor)))
+        act = Action(Entry.JANITOR, run, now, pack_janitor_run(_as_line(due, settings.factor)))
         if store.act(namespace, act, once=True):
             refresh_priors(store, namespace)
         else:  # another process was first
@@ -55,7 +55,7 @@ def undo(store: Store, namespace: str, run: str, now: datetime) -> Tidied:
     """Take a run back: every record is as it was, and grows old from now on."""
     start = time.perf_counter()
     with store.snapshot(namespace) as view:
-        runs = [act.subject for act in view.entries(Entry.JANITOR)]
+        runs = [act.subject for act in view.acts_of_kind(Entry.JANITOR)]
     if run not in runs:
         known = f"there are {', '.join(runs[-5:])}" if runs else "there was none yet"
         raise NotFound(f"there is no run {run!r} of the janitor in this namespace; {known}")
@@ -81,7 +81,7 @@ def _due(
     }
     limits = {provenance: to_micros(_months_before(now, count)) for provenance, count in months.items()}
     arrived = to_micros(now - timedelta(days=settings.grace_days))
-    for one in view.idle():
+    for one in view.idle_records():
         since = max(one.said, one.tended)
         reason = _spared(one, arrived)
         if reason is not None:
@@ -93,7 +93,7 @@ def _due(
             spared["not old enough"] += 1
 
 
-def _spared(one: Idle, arrived: int) -> str | None:
+def _spared(one: IdleRecord, arrived: int) -> str | None:
     if one.explicit:
         return "remembered at the operator's word"
     if one.kind is Kind.GUIDANCE:
@@ -103,31 +103,31 @@ def _spared(one: Idle, arrived: int) -> str | None:
     return "new in the store" if one.came > arrived else None
 
 
-def _told(one: Idle, months: int, days: int) -> str:
+def _told(one: IdleRecord, months: int, days: int) -> str:
     since = "since it was last said" if one.tended < one.said else "since it was last tended"
     return f"never found, and {days} days {since}; for {one.provenance.value} the limit is {months} months"
 
 
-def _tended(one: Idle, told: str, factor: float, cull: bool) -> Tended:
-    after = (None, None) if cull else lowered(one.provenance, one.confidence, 1, factor)
+def _tended(one: IdleRecord, told: str, factor: float, cull: bool) -> Tended:
+    after = (None, None) if cull else lower_trust(one.provenance, one.confidence, 1, factor)
     return Tended(one.id, one.kind, one.text, told, one.provenance, one.confidence, *after)
 
 
-def _as_line(due: list[Tended], factor: float) -> Tidying:
+def _as_line(due: list[Tended], factor: float) -> JanitorPayload:
     """The run as the log keeps it. Ids and numbers only: what the records say stands in the turns."""
     alike: defaultdict[tuple[Provenance, float, Provenance, float, str], list[str]] = defaultdict(list)
     for one in due:
         if one.new_provenance is not None and one.new_confidence is not None:
             key = (one.provenance, one.confidence, one.new_provenance, one.new_confidence, one.why)
             alike[key].append(one.id)
-    return Tidying(
+    return JanitorPayload(
         factor=factor,
-        lowered=tuple(
-            Lowered((was, sure), (now, less), f"{_change(was, sure, now, less)}: {why}", tuple(records))
+        demotions=tuple(
+            Demotion((was, sure), (now, less), f"{_change(was, sure, now, less)}: {why}", tuple(records))
             for (was, sure, now, less, why), records in alike.items()
         ),
         culled=tuple(one.id for one in due if one.new_provenance is None),
-        told="never found, too old for its provenance, and the janitor was told to cull; hidden, kept in the log",
+        reason="never found, too old for its provenance, and the janitor was told to cull; hidden, kept in the log",
     )
 
 

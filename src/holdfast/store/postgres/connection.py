@@ -57,7 +57,7 @@ class Connections:
         self.location = address.shown
         self.users = 0
         self.statement_ms = int(settings.statement_s * 1000)
-        self.claims = Claims(self)
+        self.claims = WorkClaims(self)
         self.deriving = threading.BoundedSemaphore(max(settings.connections // 2, 1))
         """Derived work of many namespaces must leave connections to callers."""
         self._address = address
@@ -219,7 +219,7 @@ class ClaimLost(StoreBusy):
     """The session of a claim ended before the work that it protects was written; nothing was written."""
 
 
-class Claim:
+class WorkClaim:
     """A lock that was taken on a session."""
 
     def __init__(self, session: psycopg.Connection, gate: threading.Lock, location: str) -> None:
@@ -240,7 +240,7 @@ class Claim:
             ) from error
 
 
-class Claims:
+class WorkClaims:
     """The claims of one process, on one session that is opened with the first of them."""
 
     def __init__(self, connections: Connections) -> None:
@@ -250,7 +250,7 @@ class Claims:
         self._held: set[int] = set()
 
     @contextmanager
-    def take(self, number: int) -> Iterator[Claim | None]:
+    def take(self, number: int) -> Iterator[WorkClaim | None]:
         """Take a claim for the length of the block; None while another has it, or too many of this process derive."""
         if not self._connections.deriving.acquire(timeout=_TURN_S):
             yield None
@@ -258,7 +258,7 @@ class Claims:
         try:
             session = self._lock(number)
             try:
-                yield None if session is None else Claim(session, self._gate, self._connections.location)
+                yield None if session is None else WorkClaim(session, self._gate, self._connections.location)
             finally:
                 if session is not None:
                     self._unlock(session, number)
@@ -266,13 +266,13 @@ class Claims:
             self._connections.deriving.release()
 
     @contextmanager
-    def take_alone(self, number: int, timeout_s: float) -> Iterator[Claim | None]:
+    def take_alone(self, number: int, timeout_s: float) -> Iterator[WorkClaim | None]:
         """Take a claim on its own session: it waits for the holder, and goes before those who ask later."""
         with translated(self._connections.location):
             session = self._connections.retry(self._connections.connect)
             try:
                 mine = _wait(session, number, timeout_s)
-                yield Claim(session, threading.Lock(), self._connections.location) if mine else None
+                yield WorkClaim(session, threading.Lock(), self._connections.location) if mine else None
             finally:
                 session.close()
 

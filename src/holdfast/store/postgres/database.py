@@ -26,11 +26,11 @@ from holdfast.model import NewTurn, Turn
 from holdfast.settings import StoreSettings
 from holdfast.store.lines import append, turn_row
 from holdfast.store.postgres.address import collided, lost, read_address, translated
-from holdfast.store.postgres.connection import Claim, ClaimLost, pauses, release, share
+from holdfast.store.postgres.connection import ClaimLost, WorkClaim, pauses, release, share
 from holdfast.store.postgres.schema import SCHEMA, TABLES, check_place, lock_number, migrate, read_secret
 from holdfast.store.postgres.transaction import OpenConnection, PostgresTransaction, translate
-from holdfast.store.rows import kept_turn
-from holdfast.store.types import Held, Row, Server, Transaction
+from holdfast.store.rows import stored_turn
+from holdfast.store.types import Row, Server, StoreCounts, Transaction
 
 T = TypeVar("T")
 _READ = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"
@@ -162,7 +162,7 @@ class PostgresDatabase:
         raise AssertionError("pauses() ended")
 
     def _was_committed(self, unknown: PostgresTransaction) -> bool:
-        """Tell whether the line that a lost transaction wrote last is in the log.
+        """Return whether the line that a lost transaction wrote last is in the log.
 
         The server may not have noticed the loss, and be about to commit: meanwhile it holds the row of the log.
         """
@@ -213,12 +213,12 @@ class PostgresDatabase:
             return kept
 
         def work(tx: Transaction) -> list[Turn] | None:
-            """An attempt before this one may have been committed: it has the same ids."""
             tx.hold_log()
+            # An attempt before this one may have been committed: it has the same ids.
             places = {turn_id: (seq, index) for turn_id, seq, index in tx.rows(_APPENDED, ids=list(ids))}
             if places and len(places) == len(ids):
                 return [
-                    kept_turn(turn, turn_id, namespace, session, places[turn_id][1], places[turn_id][0], recorded_at)
+                    stored_turn(turn, turn_id, namespace, session, places[turn_id][1], places[turn_id][0], recorded_at)
                     for turn, turn_id in zip(turns, ids, strict=True)
                 ]
             return append(tx, session, turns, ids, recorded_at, expect)
@@ -257,7 +257,7 @@ class PostgresDatabase:
         if len(placed) < len(turns):
             return None
         return [
-            kept_turn(turn, turn_id, namespace, session, index, seq, recorded_at)
+            stored_turn(turn, turn_id, namespace, session, index, seq, recorded_at)
             for turn, turn_id, (seq, index) in zip(turns, ids, sorted(placed), strict=True)
         ]
 
@@ -303,8 +303,8 @@ class PostgresDatabase:
             claim.check()
 
     @property
-    def _claims(self) -> dict[UUID, Claim]:
-        claims: dict[UUID, Claim] | None = getattr(self._local, "claims", None)
+    def _claims(self) -> dict[UUID, WorkClaim]:
+        claims: dict[UUID, WorkClaim] | None = getattr(self._local, "claims", None)
         if claims is None:
             claims = self._local.claims = {}
         return claims
@@ -378,7 +378,7 @@ class PostgresDatabase:
             found.append(f"the server has found {row[0]} pages with a wrong checksum; look at its log")
         return found
 
-    def copy(self, path: Path, progress: Callable[[int, int], None] | None = None) -> Held:
+    def copy(self, path: Path, progress: Callable[[int, int], None] | None = None) -> StoreCounts:
         raise StoreError(
             f"{self.location} is on a server: its own tools copy it whole (pg_dump --schema "
             f"{self.address.schema}), and `holdfast copy {self.location} FILE` copies its logs into a file"

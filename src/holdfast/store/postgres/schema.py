@@ -27,16 +27,16 @@ _SECRET_BYTES = 32
 
 
 def lock_number(*names: str) -> int:
-    """The advisory lock of this name: they are numbers, and shared with whatever else uses the database."""
+    """Return the number of an advisory lock by its name; other users of the database have such locks too."""
     digest = blake2b("\x00".join(names).encode(), digest_size=8, person=b"holdfast")
     return int.from_bytes(digest.digest(), "big", signed=True)
 
 
 def migrations() -> list[str]:
-    """Statement files in the order of their numbers. Never change one that has shipped: add the next."""
+    """Return the migration files in the order of their numbers. Never change one that has shipped: add the next."""
     folder = files("holdfast.store.postgres") / "migrations"
     names = sorted(one.name for one in folder.iterdir() if one.name.endswith(".sql"))
-    assert [int(name[:4]) for name in names] == list(range(1, len(names) + 1)), "a number is missing or comes twice"
+    assert [int(name[:4]) for name in names] == list(range(1, len(names) + 1)), "a number is missing or occurs twice"
     return [(folder / name).read_text("utf-8") for name in names]
 
 
@@ -81,9 +81,9 @@ def read_secret(connection: psycopg.Connection) -> bytes:
 
 
 def migrate(connection: psycopg.Connection, schema: str, place: str) -> int:
-    """Bring the tables to this version's state in one transaction; the schema that was found.
+    """Migrate the tables to this version in one transaction, and return the version that was found.
 
-    Whoever else starts meanwhile waits for the lock, and finds it done.
+    Others that start meanwhile wait for the lock, and find it done.
     """
     name = sql.Identifier(schema)
     with connection.transaction():
@@ -126,13 +126,9 @@ def _found(connection: psycopg.Connection, schema: str, place: str) -> int:
     return int(row[0]) if row else 0
 
 
-# --- A schema of its own on a server, for a measurement: made for it and dropped after it, whatever else lies
-# there.
-
-
 @contextmanager
 def throwaway_schema(url: str) -> Iterator[str]:
-    """The address with a schema that nobody uses; it is gone at the end, with all that is in it."""
+    """Return an address with a new schema, for a measurement; the schema is dropped at the end."""
     schema = f"holdfast_bench_{token_hex(4)}"
     joint = "&" if "?" in url else "?"
     try:

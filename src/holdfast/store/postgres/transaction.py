@@ -210,7 +210,7 @@ class PostgresTransaction:
         self.execute("UPDATE namespaces SET seq = :seq WHERE ns = :ns", seq=seq)
 
     def hold_views(self) -> None:
-        """Also check that the claim of this thread, if it has one, still stands: nobody else can write by now."""
+        """Also check the claim of this thread, if it has one: from now on nobody else can write."""
         if self.row("SELECT 1 FROM views WHERE ns = :ns FOR UPDATE") is None:
             self.execute("INSERT INTO views (ns) VALUES (:ns) ON CONFLICT (ns) DO NOTHING")
             self.execute("SELECT 1 FROM views WHERE ns = :ns FOR UPDATE")
@@ -225,7 +225,7 @@ class PostgresTransaction:
         self.execute("INSERT INTO unswept (ns) VALUES (:ns) ON CONFLICT DO NOTHING")
 
     def holds(self, line: WrittenLine | None) -> bool:
-        """Tell whether the log contains this line at its place; the log is locked first."""
+        """Return whether the log contains this line at its place; the log is locked first."""
         self.execute("SELECT 1 FROM namespaces WHERE ns = :ns FOR UPDATE")
         if line is None:
             return False

@@ -38,7 +38,7 @@ from holdfast.store.lines import append
 from holdfast.store.sqlite.files import RawFiles, copy_store, translated
 from holdfast.store.sqlite.schema import APPLICATION_ID, MIGRATIONS, SCHEMA
 from holdfast.store.sqlite.transaction import SqliteTransaction, read_secret
-from holdfast.store.types import Held, Server, Transaction
+from holdfast.store.types import Server, StoreCounts, Transaction
 
 _fcntl: ModuleType | None
 try:
@@ -416,7 +416,7 @@ class SqliteDatabase:
             found = [str(row[0]) for row in connection.execute("PRAGMA integrity_check")]
         return [line for line in found if line != "ok"]
 
-    def copy(self, path: Path, progress: Callable[[int, int], None] | None = None) -> Held:
+    def copy(self, path: Path, progress: Callable[[int, int], None] | None = None) -> StoreCounts:
         return copy_store(self.path, path, self._settings, progress)
 
     def size(self) -> int:
@@ -475,7 +475,7 @@ def _check_path(path: Path) -> None:
         except OSError as error:
             raise StoreReadOnly(f"cannot create {path}: {error.strerror}") from error
         return
-    # Root ignores permissions, but whoever took them away meant it.
+    # Root ignores permissions, but somebody took them away on purpose.
     if not path.stat().st_mode & 0o222 or not os.access(path, os.W_OK):
         raise StoreReadOnly(f"{path} is read-only; Holdfast must be able to write its store (chmod u+w {path})")
     _check_length(path)

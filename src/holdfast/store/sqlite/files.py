@@ -1,4 +1,4 @@
-"""Whole copies of a store file: made while others write, and checked before anybody relies on them."""
+"""The files of a SQLite store: copied, checked, renamed and read as bytes; and errors of SQLite in plain words."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ from holdfast.log.align import digest
 from holdfast.settings import StoreSettings
 from holdfast.store.rows import ROLES
 from holdfast.store.sqlite.schema import APPLICATION_ID, SCHEMA
-from holdfast.store.types import Held
+from holdfast.store.types import StoreCounts
 
 FILES = ("", "-wal", "-shm", "-lock", "-work")
 """Suffixes of the files of a store."""
 _PIECE = 4_000_000
 _OVERLAP = 4096  # a string that is searched for is shorter
 _COMPANIONS = ("-wal", "-shm")
-"""Files of SQLite's beside the store: pages that are not in it yet, and their index."""
+"""Suffixes of SQLite's own files: pages that are not in the store yet, and their index."""
 _FAULTS_NAMED = 3
 
 
 @contextmanager
 def translated(path: Path) -> Iterator[None]:
-    """SQLite's errors in our own words."""
+    """Turn errors of SQLite into ours."""
     try:
         yield
     except (apsw.NotADBError, apsw.CorruptError) as error:
         raise StoreDamaged(
-            f"{path} is damaged or not a database ({error}). Restore it from a backup, or move it away to start anew"
+            f"{path} is damaged or not a database ({error}). Restore it from a backup, or move it away to start again"
         ) from error
     except (apsw.ReadOnlyError, apsw.PermissionsError) as error:
         raise StoreReadOnly(
-            f"{path} cannot be written ({error}). Check the rights of the file and its folder"
+            f"{path} cannot be written ({error}). Check the permissions of the file and its folder"
         ) from error
     except (apsw.BusyError, apsw.LockedError) as error:
         raise StoreBusy(f"{path} is held by another process for too long ({error}). Try again") from error
@@ -55,11 +55,11 @@ def translated(path: Path) -> Iterator[None]:
 
 def copy_store(
     source: Path, target: Path, settings: StoreSettings, progress: Callable[[int, int], None] | None = None
-) -> Held:
-    """Copy the file as it stands at one moment, and check the copy. Writers of the source go on meanwhile.
+) -> StoreCounts:
+    """Copy the file as it is at this moment, and check the copy. Writers of the source go on meanwhile.
 
-    The read transaction around it is what holds the moment: without one, SQLite starts the copy anew whenever another
-    connection commits, and under steady writers it would never end.
+    The read transaction fixes the moment: without one, SQLite starts the copy again whenever another connection
+    commits, and under steady writers it would never end.
     """
     with translated(source):
         reader = _open_source(source)
@@ -73,14 +73,14 @@ def copy_store(
             reader.close()
     held, after = _look(target, source)
     if before != after:
-        raise StoreDamaged(f"the copy of {source} does not hold the same log as the store; try it again")
+        raise StoreDamaged(f"the copy of {source} does not contain the same log as the store; try again")
     return held
 
 
 def set_aside(path: Path, label: str) -> Path | None:
-    """Give the store at the path a second name, so that replacing it loses nothing; None if there is none.
+    """Give the store at a path another name, so that replacing it loses nothing; None if there is no store.
 
-    A damaged one is kept too, as it lies: somebody may want to save what is left of it.
+    A damaged one is kept too, as it is: somebody may want to save what is left of it.
     """
     aside = _free_name(path, label)
     there = path.exists()
@@ -89,12 +89,12 @@ def set_aside(path: Path, label: str) -> Path | None:
             _check_readable(path)
             _vacate(path)
         try:
-            os.link(path, aside)  # the path is never without a store, not even for a moment
+            os.link(path, aside)  # there is a store at the path at every moment
         except OSError:
-            os.rename(path, aside)  # a file system without second names
+            os.rename(path, aside)  # a file system without hard links
     for suffix in _COMPANIONS:
         left = path.with_name(path.name + suffix)
-        if left.exists():  # of a store that is damaged or gone: SQLite must not take it for part of the next
+        if left.exists():  # of a damaged or deleted store: SQLite must not use it for the next one
             os.replace(left, aside.with_name(aside.name + suffix))
     return aside if there else None
 
@@ -110,15 +110,15 @@ def _more() -> Iterator[str]:
 
 
 def _check_readable(path: Path) -> None:
-    """SQLite throws away what lies beside a file that it cannot read: such a file must not be opened to write."""
+    """Raise an error if SQLite cannot read the file: opened for writing, it would delete the WAL of such a file."""
     with translated(path), closing(_open_still(path)) as reader:
         reader.pragma("schema_version")
 
 
 def _vacate(path: Path) -> None:
-    """Fold what lies beside the file into it, so that it can be moved as one; StoreBusy while anybody has it open.
+    """Move the contents of the WAL into the file, so that it can be renamed; StoreBusy while it is open elsewhere.
 
-    SQLite leaves the WAL only for a connection that is alone, and every open memory holds one.
+    SQLite gives up the WAL only if there is no other connection, and every open memory has one.
     """
     with translated(path):
         connection = apsw.Connection(str(path))
@@ -133,7 +133,7 @@ def _vacate(path: Path) -> None:
 
 
 def _open_source(path: Path) -> apsw.Connection:
-    """Without a WAL beside it a file is read as it lies, so that a backup on a read-only disk can be read too."""
+    """Open a file without a WAL as immutable, so that a backup on a read-only disk can be read too."""
     if path.with_name(path.name + "-wal").exists():
         connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
         connection.pragma("query_only", True)
@@ -150,8 +150,8 @@ def _copy_pages(reader: apsw.Connection, target: Path, pages: int, progress: Cal
     with translated(target):
         writer = apsw.Connection(str(target))
         try:
-            writer.pragma("journal_mode", "OFF")  # a copy that is not finished is thrown away
-            writer.pragma("synchronous", "OFF")  # whoever gives it its name syncs it first
+            writer.pragma("journal_mode", "OFF")  # an unfinished copy is deleted
+            writer.pragma("synchronous", "OFF")  # it is synced before it gets its name
             with writer.backup("main", reader, "main") as copying:
                 while not copying.done:
                     copying.step(pages)
@@ -161,7 +161,7 @@ def _copy_pages(reader: apsw.Connection, target: Path, pages: int, progress: Cal
             writer.close()
 
 
-def _look(path: Path, named: Path) -> tuple[Held, list[tuple[object, ...]]]:
+def _look(path: Path, named: Path) -> tuple[StoreCounts, list[tuple[object, ...]]]:
     with translated(named):
         reader = _open_still(path)
         try:
@@ -192,17 +192,17 @@ def _identify(reader: apsw.Connection, path: Path) -> None:
 
 
 def _changed_turns(reader: apsw.Connection) -> list[str]:
-    """SQLite checks its own structure; each turn's digest tells whether its text is still the one that was said."""
+    """Compare the text of each turn with its digest: SQLite checks only its own structure."""
     rows = reader.execute("SELECT id, role, text, digest FROM log WHERE entry = 'turn'")
     return [
-        f"the text of turn {noun} is not the one that was kept"
+        f"the text of turn {noun} has changed"
         for noun, role, text, kept in rows
         if digest(ROLES[int(str(role))], str(text)) != kept
     ]
 
 
-def _held(reader: apsw.Connection) -> Held:
-    return Held(
+def _held(reader: apsw.Connection) -> StoreCounts:
+    return StoreCounts(
         namespaces=int(str(reader.execute("SELECT count(*) FROM namespaces").get)),
         turns=int(str(reader.execute("SELECT count(*) FROM log WHERE entry = 'turn'").get)),
         lines=int(str(reader.execute("SELECT count(*) FROM log").get)),
@@ -211,7 +211,7 @@ def _held(reader: apsw.Connection) -> Held:
 
 
 def _ends_of_logs(reader: apsw.Connection) -> list[tuple[object, ...]]:
-    """Namespace, length and end of each log."""
+    """Return (namespace, length, end) of each log."""
     return list(reader.execute("SELECT ns, count(*), max(pos) FROM log GROUP BY ns ORDER BY ns"))
 
 
@@ -258,7 +258,7 @@ class RawFiles:
             return kept[known]
 
     def close(self) -> None:
-        """After the connections: then there are no locks left to drop, unless another store has the file open."""
+        """Close the handles with the last store on the path. The connections must be closed before."""
         with self._gate:
             if self._closed:
                 return

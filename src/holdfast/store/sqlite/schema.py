@@ -1,7 +1,7 @@
 """The tables of the SQLite engine, as numbered migrations.
 
 Every key begins with the namespace. Rows that are clustered by namespace and number use one integer for both
-(keys.py), which spares an index and keeps a namespace's rows side by side.
+(transaction.py), which saves an index and keeps the rows of a namespace next to each other.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import apsw
 
 from holdfast.errors import InputError
 
-APPLICATION_ID = 0x484F4C44  # "HOLD": tells our files from other programs'
+APPLICATION_ID = 0x484F4C44  # "HOLD": in the header of our files
 
 _SPINE = """
 CREATE TABLE namespaces (
@@ -302,29 +302,27 @@ MIGRATIONS: tuple[str, ...] = (_SPINE, _ADMISSION, _PASSAGES, _LESS_ROOM, _SECRE
 SCHEMA = len(MIGRATIONS)
 
 
-# --- Reading a table of another program's SQLite file, for the doctor. Nothing is written, nothing of it is
-# trusted.
-
+# --- Files of other programs, for the doctor. Nothing is written, and nothing in them is trusted.
 
 _HEADER = b"SQLite format 3\x00"
 _APPLICATION_AT = 68  # of the header, four bytes
 
 
 def is_store(path: Path) -> bool:
-    """Whether it is a file of ours."""
+    """Return whether a file is a Holdfast store."""
     with path.open("rb") as file:
         header = file.read(100)
     return header.startswith(_HEADER) and header[_APPLICATION_AT : _APPLICATION_AT + 4] == APPLICATION_ID.to_bytes(4)
 
 
 def read_table(path: Path, table: str, columns: Sequence[str], most: int) -> list[dict[str, object]]:
-    """Those of the columns that the table has, in the order of its rows; none if there is no such table."""
+    """Return those of the columns that the table has, in the order of its rows; nothing without such a table."""
     try:
         connection = apsw.Connection(f"{path.absolute().as_uri()}?mode=ro", flags=_READ)
         try:
             connection.execute("PRAGMA trusted_schema = OFF")
             kind = connection.execute("SELECT type FROM sqlite_master WHERE name = ?", (table,)).fetchone()
-            if kind != ("table",):  # a view may run whatever its maker liked
+            if kind != ("table",):  # a view may run any SQL
                 return []
             there = {str(row[1]) for row in connection.execute(f'PRAGMA table_info("{table}")')}
             names = [name for name in columns if name in there]
@@ -335,7 +333,7 @@ def read_table(path: Path, table: str, columns: Sequence[str], most: int) -> lis
         finally:
             connection.close()
     except apsw.Error as error:
-        raise InputError(f"cannot read {path} as an SQLite file: {error}. Is it whole, and not in use?") from error
+        raise InputError(f"cannot read {path} as an SQLite file: {error}. Is it complete, and not in use?") from error
     if len(rows) > most:
         raise InputError(f"{path} has more than {most:,} rows in {table} (doctor.max_memories)")
     return [dict(zip(names, row, strict=True)) for row in rows]

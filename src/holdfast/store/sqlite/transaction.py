@@ -169,7 +169,7 @@ class SqliteTransaction:
 
     def _stream_lists(self, sql: str, values: Mapping[str, object], lists: dict[str, list[Any]]) -> Iterator[Row]:
         base = self._bound(values).get("first", self.ns << NS_SHIFT)
-        for name in _positions(sql):  # numbers in such lists are keys, or stand for them
+        for name in _positions(sql):  # lists of numbers that are compared with keys
             assert all(0 <= num <= NUMBER_MASK for num in lists[name])
             lists[name] = [base + num for num in lists[name]]
         longest = max(lists, key=lambda name: len(lists[name]))

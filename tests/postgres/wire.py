@@ -1,4 +1,4 @@
-"""A real wire that is cut at a chosen moment: between a client and the server, on a socket of its own."""
+"""A proxy between client and server that cuts the connection at a chosen moment."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Cut(StrEnum):
 
 
 class Wire:
-    """Passes everything on, until something that holds `cut_at` is sent: then it is cut, once, before or after.
+    """Passes everything on, until data with `cut_at` is sent: then it cuts the connection once, before or after.
 
     With `again` it is cut whenever that is sent: whoever of several threads comes first, each meets it.
     """

@@ -1,4 +1,4 @@
-"""A server that does not answer: the context comes in time without it, and heals by itself."""
+"""A server that does not answer: contexts are returned in time without it, and recover."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SLACK_S = 3.0  # a busy machine may be late to wake whoever waits; without a dea
 
 
 @pytest.mark.requirement("SAFE-1", "CTX-5")
-def test_tables_that_somebody_holds_give_the_original_list_in_time_and_heal(postgres: Engine, url: str) -> None:
+def test_locked_tables_give_the_original_messages_in_time_and_recover(postgres: Engine, url: str) -> None:
     messages = [user("where do I live?")]
     with Memory(url, "ana", embedder=HashEmbedder(), settings=QUICK) as memory:
         memory.ingest("I live in Lisbon now", session="before")

@@ -1,4 +1,4 @@
-"""Vectors and signals take little room in the file, and stores of before they did are read as they are."""
+"""Vectors and signals are packed, and rows of older stores are read as they are."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DIGEST = 16
 
 
 @given(st.lists(st.sampled_from([16, 32, 256]), max_size=20), st.booleans())
-def test_a_vector_comes_back_bit_for_bit_whatever_its_size_and_precision(sizes: list[int], rounded: bool) -> None:
+def test_packed_vectors_unpack_bit_for_bit(sizes: list[int], rounded: bool) -> None:
     chance = np.random.default_rng(len(sizes))
     vectors = [chance.normal(size=size).astype("<f4") for size in sizes]
     if rounded:
@@ -34,15 +34,13 @@ def test_a_vector_comes_back_bit_for_bit_whatever_its_size_and_precision(sizes: 
     )
 
 
-def test_a_number_too_large_for_half_precision_stays_whole() -> None:
+def test_a_number_too_large_for_float16_stays_float32() -> None:
     vector = np.full(32, 1e30, "<f4").tobytes()
     assert pack_vectors([vector]) == [vector]
 
 
 @pytest.mark.requirement("INV-4")
-def test_a_turn_takes_one_vector_of_half_precision_and_a_second_only_if_it_tells_something_else(
-    open_memory: OpenMemory, tmp_path: Path
-) -> None:
+def test_a_turn_has_one_float16_vector_unless_its_statements_differ(open_memory: OpenMemory, tmp_path: Path) -> None:
     memory = open_memory(settings=EAGER, embedder="static")
     memory.ingest_many(
         [
@@ -58,7 +56,7 @@ def test_a_turn_takes_one_vector_of_half_precision_and_a_second_only_if_it_tells
 
 
 @pytest.mark.requirement("INV-3")
-def test_a_store_with_whole_vectors_and_signals_as_json_gives_the_same_answers_and_can_be_rebuilt(
+def test_float32_vectors_and_json_signals_of_older_stores_give_the_same_answers(
     open_memory: OpenMemory, tmp_path: Path
 ) -> None:
     memory = open_memory(settings=EAGER, embedder="static")
@@ -81,7 +79,7 @@ def _sizes(path: Path) -> dict[int, list[int]]:
 
 
 def _as_before(path: Path) -> None:
-    """Its rows as a program of schema 3 wrote them: migrating leaves them as they are."""
+    """Rewrite the rows as a program of schema 3 wrote them: migrations leave them as they are."""
     connection = apsw.Connection(str(path))
     rows = dict(connection.execute("SELECT pos, data FROM vectors"))
     for pos, data in rows.items():
