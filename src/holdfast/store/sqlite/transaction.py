@@ -190,9 +190,12 @@ class SqliteTransaction:
         self.connection.executemany(translate(sql), [self._bound(one) for one in values])
 
     def insert(self, table: str, columns: str, rows: Iterable[Sequence[object]], conflict: str = "") -> None:
+        every = list(rows)
+        if every and self.ns == NO_NAMESPACE:
+            self._name()
         sql, kept = _insertion(table, columns, conflict)
         keys = _KEY_COLUMNS.get(table, 0)
-        self.connection.executemany(sql, [self._insertable(table, keys, kept, row) for row in rows])
+        self.connection.executemany(sql, [self._insertable(table, keys, kept, row) for row in every])
 
     def _insertable(self, table: str, keys: int, kept: tuple[int, ...], row: Sequence[object]) -> list[Any]:
         first: list[Any] = [] if table in _WITHOUT_NS else [self.ns]
@@ -241,8 +244,7 @@ class SqliteTransaction:
         pass  # the end of the log is its last line
 
     def hold_views(self) -> None:
-        if self.ns == NO_NAMESPACE:
-            self._name()
+        pass  # SQLite has one writer
 
     def _name(self) -> None:
         """Create the namespace. One that was erased gets its number back, and so its tombstones."""
