@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 from typing import cast
 
@@ -10,6 +11,8 @@ import pytest
 
 from holdfast.errors import HoldfastError
 from holdfast.memory import Memory
+from holdfast.serve import inputs
+from holdfast.serve.reference import ABOUT, PARAMETERS
 from holdfast.serve.verbs import VERBS, Danger, schema
 from tests.serve.congruence import SETTINGS, Payload, bad_calls, calls, differences, in_process, twins
 from tests.serve.in_process import call
@@ -59,3 +62,26 @@ def test_every_verb_says_what_it_is_for_and_every_field_is_described() -> None:
         assert list(fields) == list(verb.fields)
         assert all(field.get("description") for field in fields.values()), verb.name
     assert [verb.name for verb in VERBS.values() if verb.danger is Danger.DESTROYS] == ["erase"]
+
+
+@pytest.mark.requirement("API-1")
+def test_every_parameter_of_a_verb_is_offered_and_has_a_help_text() -> None:
+    assert ABOUT.keys() == PARAMETERS.keys() == VERBS.keys()
+    for verb in VERBS.values():
+        _, *declared = inspect.signature(verb.call).parameters
+        offered = ["noun_id" if name == "id" else name for name in verb.fields]
+        assert sorted(declared) == sorted([*offered, *verb.server_side, *({"progress"} & set(declared))]), verb.name
+
+
+@pytest.mark.requirement("API-1")
+def test_a_new_parameter_needs_its_declaration_and_its_help_text_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    def search(memory: Memory, query: str, fuzzy: bool = False, since: str | None = None) -> None: ...
+
+    monkeypatch.setattr(inputs, "PARAMETERS", {"search": {"query": "The question.", "fuzzy": "Allow typing errors."}})
+    made = inputs.input_class("search", search)
+    assert inputs.input_schema(made)["properties"] == {
+        "query": {"description": "The question.", "type": "string"},
+        "fuzzy": {"default": False, "description": "Allow typing errors.", "type": "boolean"},
+    }
+    read = inputs.read_input(made, {"query": "where?", "fuzzy": True}, "search")
+    assert inputs.arguments_of(read) == {"query": "where?", "fuzzy": True}

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.serve.rpc import Rpc, lines
-from holdfast.serve.verbs import Method
+from holdfast.serve.rpc import Method, Rpc, lines
 
 RPC = Rpc(
     {

@@ -5,18 +5,26 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
 
 from holdfast.errors import InputError
 from holdfast.serve.errors import INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, Fault, fault_of
-from holdfast.serve.inputs import Input
-from holdfast.serve.verbs import Danger, Method, Params, Verb
-from holdfast.settings import ServeSettings
 from holdfast.text.jsonio import NotJson, encode, read_json
 
 _log = logging.getLogger("holdfast")
 
 _Id = str | int | float | None
+Params = Mapping[str, object]
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method as JSON-RPC sees it."""
+
+    call: Callable[[Params], object]
+    fields: tuple[str, ...] = ()
+    """Names of the parameters, for callers who pass them by position."""
+    slow: bool = False
+    """Other calls of the connection do not wait for it."""
 
 
 def failure(request_id: _Id, fault: Fault) -> dict[str, object]:
@@ -134,33 +142,6 @@ def _run(call: _Call) -> dict[str, object] | None:
     if fault is not None:
         return failure(call.id, fault)
     return {"jsonrpc": "2.0", "result": result, "id": call.id}
-
-
-# --- How many calls a server works on at once, by their kind.
-
-
-Room = TypeVar("Room")
-
-
-@dataclass(frozen=True)
-class ByKind(Generic[Room]):
-    """Room for each kind of call. What may take seconds has its own, so that no quick call waits for it; and so have
-    writers, who wait for each other and for the disk.
-    """
-
-    reads: Room
-    writes: Room
-    slow: Room
-
-    def of(self, verb: Verb[Input]) -> Room:
-        if verb.slow:
-            return self.slow
-        return self.reads if verb.danger is Danger.READS else self.writes
-
-
-def by_kind(settings: ServeSettings, make: Callable[[int], Room]) -> ByKind[Room]:
-    """`make` is given how many calls of a kind may be at work."""
-    return ByKind(make(settings.reads_at_once), make(settings.writes_at_once), make(settings.slow_calls))
 
 
 # --- A stream of bytes as lines, each no longer than allowed; a longer one is skipped, never held.

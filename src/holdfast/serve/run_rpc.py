@@ -15,12 +15,11 @@ from functools import partial
 from holdfast.errors import InputError, MissingExtra
 from holdfast.serve.compat.lifecycle import ContextEngine
 from holdfast.serve.compat.methods import SeedMethods
-from holdfast.serve.inputs import Input
 from holdfast.serve.memories import Memories
 from holdfast.serve.process import Stopping, Weekly, read_token, token_path
-from holdfast.serve.rpc import Rpc
+from holdfast.serve.rpc import Method, Params, Rpc
 from holdfast.serve.sidecar import AUTHENTICATE, Listener, Sidecar, has_unix_sockets, listen_tcp, listen_unix
-from holdfast.serve.verbs import VERBS, Danger, Method, Params, Surroundings, Verb, answer, schema
+from holdfast.serve.verbs import VERBS, CallContext, Danger, Verb, call_verb, schema
 
 # --- All methods of the sidecar: the seed's under their bare names, ours as memory.VERB, and a list of them.
 
@@ -33,19 +32,19 @@ _WHOSE = "userId"
 @dataclass(frozen=True)
 class _Offer:
     memories: Memories
-    around: Surroundings
+    context: CallContext
 
-    def call(self, verb: Verb[Input], params: Params) -> object:
+    def call(self, verb: Verb, params: Params) -> object:
         whose = params.get(_WHOSE)
         if whose is not None and not isinstance(whose, str):
             raise InputError(f"{verb.name}: {_WHOSE} must be a string")
         payload = {name: value for name, value in params.items() if name != _WHOSE}
         with self.memories.lend(whose, reads=verb.danger is Danger.READS) as memory:
-            return answer(verb, memory, payload, self.around)
+            return call_verb(verb, memory, payload, self.context)
 
 
 def rpc_methods(memories: Memories, rules: tuple[str, ...] = ()) -> dict[str, Method]:
-    offer = _Offer(memories, Surroundings(rules, memories.bound, memories.places))
+    offer = _Offer(memories, CallContext(rules, memories.bound, memories.places))
     engine = ContextEngine(memories, rules)
     engine.warm_up()
     methods = {

@@ -8,9 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
+
+from pydantic import ConfigDict
 
 from holdfast.serve.inputs import Count, Flag, Names, Objects
-from holdfast.serve.verbs import SeedInput
+
+
+class SeedInput:
+    """Input of one of these methods. Unknown fields, which later hosts may add, are ignored."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="ignore")
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from holdfast.serve.compat.inputs import Assemble, Bootstrap, CompactSession, In
 from holdfast.serve.errors import fault_of
 from holdfast.serve.inputs import read_input
 from holdfast.serve.memories import Memories
-from holdfast.serve.verbs import Method, Params
+from holdfast.serve.rpc import Method, Params
 
 _log = logging.getLogger("holdfast")
 

@@ -7,7 +7,6 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import islice
 from typing import TypeVar
@@ -43,8 +42,9 @@ from holdfast.serve.compat.stored import (
     read_collection,
     read_stored,
 )
+from holdfast.serve.inputs import field_names, read_input
 from holdfast.serve.memories import Memories
-from holdfast.serve.verbs import Method, Params, seed_method
+from holdfast.serve.rpc import Method, Params
 from holdfast.store.protocol import Snapshot
 from holdfast.text.words import terms
 
@@ -144,15 +144,13 @@ class SeedMethods:
         }
 
     def _method(self, name: str, takes: type[_Given], run: Callable[[_Given], object], slow: bool = False) -> Method:
-        made = seed_method(name, takes, run, slow)
-
         def call(params: Params) -> object:
             collection = params.get("collection")
             owner = read_collection(collection).namespace if isinstance(collection, str) else None
             self._memories.check_owner(name, params, owner)
-            return made.call(params)
+            return run(read_input(takes, params, name))
 
-        return replace(made, call=call)
+        return Method(call, field_names(takes), slow)
 
     # --- how it is
 

@@ -25,13 +25,11 @@ from holdfast.serve.http.export import Export
 from holdfast.serve.http.metrics import TEXT, Metrics
 from holdfast.serve.http.middleware import Guard
 from holdfast.serve.http.openapi import openapi
-from holdfast.serve.inputs import Input
 from holdfast.serve.inspector.app import inspector_routes
 from holdfast.serve.mcp.transports import mcp_app
 from holdfast.serve.memories import Memories
-from holdfast.serve.rpc import ByKind, by_kind
 from holdfast.serve.tracing import caller_of
-from holdfast.serve.verbs import VERBS, Danger, Surroundings, Verb, answer
+from holdfast.serve.verbs import VERBS, CallContext, ConcurrencyLimits, Danger, Verb, call_verb
 from holdfast.text.jsonio import NotJson, encode, read_json
 
 # --- `POST /v1/VERB` for every verb of verbs.py: a JSON object in, the verb's answer out.
@@ -51,10 +49,10 @@ class _Answer:
 
 @dataclass(frozen=True)
 class _Offer:
-    verb: Verb[Input]
+    verb: Verb
     memories: Memories
-    around: Surroundings
-    crews: ByKind[Executor]
+    around: CallContext
+    crews: ConcurrencyLimits[Executor]
     metrics: Metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -64,7 +62,7 @@ class _Offer:
         except ClientDisconnect:
             return
         loop = asyncio.get_running_loop()
-        made = await loop.run_in_executor(self.crews.of(self.verb), self._do, scope, body)
+        made = await loop.run_in_executor(self.crews.for_verb(self.verb), self._do, scope, body)
         self.metrics.called(self.verb.name, made.status, time.perf_counter() - start, made.turns)
         await Response(made.body, made.status, _HEADERS, made.media_type)(scope, receive, send)
 
@@ -77,7 +75,7 @@ class _Offer:
                 caller_of(scope),
                 self.memories.lend(namespace_of(scope), reads=reads, confined=confined) as memory,
             ):
-                made = answer(self.verb, memory, payload, around)
+                made = call_verb(self.verb, memory, payload, around)
             return _Answer(200, encode(made), _JSON, _turns(made))
         except Refusal as refusal:
             return _Answer(refusal.fault.status, encode(told(refusal.fault)), PROBLEM)
@@ -87,7 +85,7 @@ class _Offer:
 
 
 def verb_apps(
-    memories: Memories, around: Surroundings, crews: ByKind[Executor], metrics: Metrics
+    memories: Memories, around: CallContext, crews: ConcurrencyLimits[Executor], metrics: Metrics
 ) -> dict[str, ASGIApp]:
     """An app for each verb, by its path."""
     return {f"/v1/{verb.name}": _Offer(verb, memories, around, crews, metrics) for verb in VERBS.values()}
@@ -142,10 +140,10 @@ def create_app(
     settings = memories.settings.serve
     metrics = Metrics()
     slow = CapacityLimiter(settings.slow_calls)
-    around = Surroundings(tuple(rules), memories.bound, memories.places)
+    around = CallContext(tuple(rules), memories.bound, memories.places)
     # Executors instead of a limiter before anyio's threads: a call goes there and back with two turns of the event loop
     # less. Each turn lets go of the interpreter, and while others compute that costs as much as the call's own way.
-    verbs = verb_apps(memories, around, by_kind(settings, ThreadPoolExecutor), metrics)
+    verbs = verb_apps(memories, around, ConcurrencyLimits.of(settings, ThreadPoolExecutor), metrics)
     mcp = mcp_app(memories, rules, hosts=sorted(addresses.hosts), origins=sorted(addresses.origins))
 
     async def counters(request: Request) -> Response:

@@ -18,11 +18,9 @@ from holdfast.errors import NotFound
 from holdfast.memory import Memory
 from holdfast.serve.errors import Fault, fault_of
 from holdfast.serve.http.auth import is_confined, namespace_of
-from holdfast.serve.inputs import Input
 from holdfast.serve.mcp.text import Telling
 from holdfast.serve.memories import Memories
-from holdfast.serve.rpc import by_kind
-from holdfast.serve.verbs import Danger, Surroundings, Verb, answer
+from holdfast.serve.verbs import CallContext, ConcurrencyLimits, Danger, Verb, call_verb
 from holdfast.text.jsonio import plain
 
 Context = ServerRequestContext[dict[str, object], object]
@@ -34,11 +32,11 @@ class Calls:
 
     def __init__(self, memories: Memories, rules: tuple[str, ...]) -> None:
         self._memories = memories
-        self._around = Surroundings(rules, memories.bound, memories.places)
+        self._around = CallContext(rules, memories.bound, memories.places)
         self._telling = Telling(memories.settings)
-        self._pace = by_kind(memories.settings.serve, anyio.CapacityLimiter)
+        self._pace = ConcurrencyLimits.of(memories.settings.serve, anyio.CapacityLimiter)
 
-    async def call(self, context: Context, verb: Verb[Input], payload: Mapping[str, object]) -> CallToolResult:
+    async def call(self, context: Context, verb: Verb, payload: Mapping[str, object]) -> CallToolResult:
         """A tool's result. What goes wrong is a result too: the model reads what to do about it."""
 
         def work() -> CallToolResult:
@@ -46,13 +44,13 @@ class Calls:
                 confined, reads = _is_confined(context), verb.danger is Danger.READS
                 around = replace(self._around, confined=True) if confined else self._around
                 with self._memories.lend(_whose(context), reads=reads, confined=confined) as memory:
-                    given = answer(verb, memory, payload, around)
+                    given = call_verb(verb, memory, payload, around)
                 said = TextContent(text=self._telling.tell(given))
                 return CallToolResult(content=[said], structured_content=plain(given))
             except Exception as error:  # whatever it is: fault_of logs what nobody expected
                 return CallToolResult(content=[TextContent(text=_told(fault_of(error)))], is_error=True)
 
-        return await self._beside(work, self._pace.of(verb))
+        return await self._beside(work, self._pace.for_verb(verb))
 
     async def read(self, context: Context, reading: Callable[[Memory, Telling], _Given]) -> _Given:
         """Something read out of the memory, for resources and prompts; errors are the protocol's."""

@@ -40,7 +40,6 @@ from holdfast.context.escape import encode_field
 from holdfast.errors import NotFound
 from holdfast.memory import Memory
 from holdfast.results import RecentExchanges, ThreadAnswer
-from holdfast.serve.inputs import Input
 from holdfast.serve.mcp.calls import Calls, Context
 from holdfast.serve.mcp.text import Telling
 from holdfast.serve.memories import Memories
@@ -176,14 +175,14 @@ def tools() -> list[Tool]:
     return [tool_of(VERBS[name]) for name in OFFERED]
 
 
-def verb_of(tool: str) -> Verb[Input] | None:
+def verb_of(tool: str) -> Verb | None:
     """The verb behind a tool's name; None for a name that is not offered."""
     name = tool.removeprefix(_PREFIX)
     return VERBS[name] if tool.startswith(_PREFIX) and name in OFFERED else None
 
 
 @cache
-def tool_of(verb: Verb[Input]) -> Tool:
+def tool_of(verb: Verb) -> Tool:
     shapes = schema(verb.name)
     reads = verb.danger is Danger.READS
     return Tool(
