@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.cli.demo import what_next
+from holdfast.cli.demo import show_next_steps
 from holdfast.demo import month, questions
 
 from .command import Holdfast
@@ -46,7 +46,7 @@ def test_the_demo_prints_counts_answers_reasons_and_what_to_try(holdfast: Holdfa
         "✓ hit 1",
         "What did we talk about last?",
         "• kept:",
-        "were picked because search finds them",
+        "are ones search gets right",
         "Try next",
     ):
         assert part in said.out
@@ -62,10 +62,10 @@ def test_where_holdfast_is_not_on_the_path_the_demo_says_how_it_comes_there(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.executable", str(home / "python"))
     monkeypatch.setenv("PATH", str(tmp_path))
-    what_next(None, "bree")
+    show_next_steps(None, "bree")
     assert ". .venv/bin/activate" in capsys.readouterr().out
     (tmp_path / "holdfast").touch(mode=0o755)
-    what_next(None, "bree")
+    show_next_steps(None, "bree")
     assert "activate" not in capsys.readouterr().out
 
 

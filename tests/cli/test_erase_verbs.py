@@ -16,14 +16,14 @@ pytestmark = pytest.mark.requirement("KEEP-4")
 
 def test_without_a_terminal_it_demands_yes_and_destroys_nothing(filled: Holdfast) -> None:
     said = filled("erase", "--session", "s1")
-    assert said.code == 2 and "nobody to ask; give --yes" in said.err
+    assert said.code == 2 and "no terminal to confirm it; add --yes" in said.err
     assert "Lisbon" in filled("thread", "s1").out
 
 
 def test_a_session_is_erased_and_the_proof_says_what_it_looked_at(filled: Holdfast) -> None:
     said = filled("erase", "--session", "s1", "--prove", "--yes")
     assert said.code == 0 and "erased 2 turns" in said.out and "found: nothing" in said.out
-    assert "looked for" in said.out and ".db:" in said.out.replace("\n", "")
+    assert "searched for" in said.out and ".db:" in said.out.replace("\n", "")
     assert "Lisbon" not in filled("recent", "--full").out
     assert "slipway" in filled("recent", "--full").out
 
@@ -37,8 +37,8 @@ def test_its_json_is_what_the_contract_says(filled: Holdfast) -> None:
 @pytest.mark.parametrize(
     ("asked", "told", "code"),
     [
-        ((), "erase one thing: --session NAME", 2),
-        (("--session", "s1", "--everything"), "erase one thing: --session NAME", 2),
+        ((), "choose exactly one of --session", 2),
+        (("--session", "s1", "--everything"), "choose exactly one of --session", 2),
         (("--session", "s", "--yes"), "there is no session 's'", 1),
         (("--turn", "t-1", "--yes"), "there is no turn 't-1'", 1),
     ],

@@ -130,8 +130,8 @@ def test_bad_lines_can_be_left_out_and_are_told(holdfast: Holdfast, talk: Path) 
     talk.write_text("nonsense\n" + talk.read_text() + "{}\n")
     said = holdfast("ingest", str(talk), "--skip-bad")
     assert said.code == 0
-    assert "3 turns added" in said.out and "2 bad messages left out" in said.out
-    assert f"left out {talk}:1:" in said.err and f"left out {talk}:5:" in said.err
+    assert "3 turns added" in said.out and "2 invalid messages skipped" in said.out
+    assert f"skipped {talk}:1:" in said.err and f"skipped {talk}:5:" in said.err
 
 
 @pytest.mark.requirement("SAFE-4")

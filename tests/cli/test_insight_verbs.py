@@ -61,7 +61,7 @@ def test_history_prints_what_replaced_what(shop: Holdfast) -> None:
     assert isinstance(versions, list) and [one["live"] for one in versions] == [False, True]
     first, thanks, *_ = turn_ids(shop)
     assert "port 8080." in shop("history", first).out
-    assert shop("history", thanks).out.startswith(f"No record was made of {thanks}")
+    assert shop("history", thanks).out.startswith(f"No record was made from {thanks}")
     said = shop("history", "r-0")
     assert (said.code, said.err) == (1, "holdfast: there is no turn or record 'r-0' in this namespace\n")
 
@@ -94,7 +94,7 @@ def test_calibrate_draws_the_scores_and_with_labels_the_curve(shop: Holdfast, tm
     path.write_text('{"g": 0.9, "useful": 1}\n')
     said = shop("calibrate", "--labels", str(path))
     assert (said.code, said.err) == (2, 'holdfast: labels.jsonl:1: "useful" must be true or false\n')
-    assert shop("calibrate", "-n", "nobody").out.startswith("No turn was judged yet")
+    assert shop("calibrate", "-n", "nobody").out.startswith("No turn has been judged yet")
 
 
 @pytest.mark.requirement("MERGE-6", "API-1")
@@ -109,11 +109,11 @@ def test_tune_similarity_gives_a_sample_and_reads_it_back_judged(shop: Holdfast,
     path = tmp_path / "pairs.json"
     path.write_text(json.dumps(answer))
     out = shop("tune", "similarity", "--judged", str(path)).out
-    assert "3 candidates beside records" in out and "4 turns beside earlier turns" in out and "0.90 *" in out
+    assert "3 candidates and records" in out and "4 turns and earlier turns" in out and "0.90 *" in out
     assert (
         "kept apart: they differ in a number" in shop("tune", "similarity", "--threshold", "0.7", "--sample", "2").out
     )
-    assert "Nothing lies close enough" in shop("tune", "similarity", "-n", "nobody").out
+    assert "No pair is similar enough" in shop("tune", "similarity", "-n", "nobody").out
     assert shop("tune", "similarity", "--threshold", "0.1").code == 2
 
 

@@ -47,20 +47,20 @@ def test_search_explains_its_stages(filled: Holdfast) -> None:
 def test_an_empty_answer_is_no_failure_and_says_so(filled: Holdfast) -> None:
     said = filled("search", "zyzzyva")
     assert (said.code, said.err) == (0, "")
-    assert said.out.startswith("Nothing found")
+    assert said.out.startswith("No results")
 
 
 def test_a_memory_in_which_nothing_is_says_so(filled: Holdfast) -> None:
     said = filled("search", "which port?", "--namespace", "anna")
     assert (said.code, said.err) == (0, "")
-    assert said.out == "Nothing found: this memory is empty. Is it the namespace that was meant?\n"
+    assert said.out == "No results: namespace 'anna' is empty. Did you mean another namespace?\n"
     assert "is empty" not in filled("search", "which port?", "--until", "1999-01-01").out
 
 
 @pytest.mark.requirement("SAFE-1")
 def test_an_empty_answer_tells_what_could_not_be_found_by_meaning_yet(filled: Holdfast) -> None:
     said = filled("search", "zyzzyva", "--embedder", "remote:http://127.0.0.1:9/v1#away")
-    assert said.out.startswith("Nothing found") and "3 are not found by meaning yet" in said.err
+    assert said.out.startswith("No results") and "3 are not embedded yet" in said.err
     assert filled("search", "which port?", "--embedder", "remote:http://127.0.0.1:9/v1#away").err == ""
 
 

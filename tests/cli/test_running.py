@@ -26,7 +26,7 @@ def test_the_installed_command_runs(tmp_path: Path) -> None:
 def test_help_groups_the_verbs_and_each_has_its_own(holdfast: Holdfast) -> None:
     said = holdfast("--help")
     assert said.code == 0
-    assert said.out.index("Keep") < said.out.index("ingest") < said.out.index("Recall") < said.out.index("search")
+    assert said.out.index("─ Store") < said.out.index("ingest") < said.out.index("Retrieve") < said.out.index("search")
     assert "HOLDFAST_STORE" in holdfast("search", "--help").out
 
 
@@ -177,7 +177,7 @@ def test_ctrl_c_keeps_what_was_acknowledged_and_the_next_run_goes_on(store: Path
         process.send_signal(signal.SIGINT)
         _, error = process.communicate(timeout=PATIENCE_S)
         assert process.returncode == 130
-        assert error == "holdfast: interrupted; what was acknowledged is kept; run it again to go on\n"
+        assert error == "holdfast: interrupted; everything acknowledged is stored; run the command again to continue\n"
         kept = memory.status().turns
         assert 0 < kept < total
         subprocess.run(command, capture_output=True, timeout=PATIENCE_S, check=True)

@@ -66,7 +66,7 @@ def test_a_store_comes_back_from_its_backup(filled: Holdfast, store: Path, tmp_p
     refused = filled("restore", backup)
     assert refused.code == 2 and "--force" in refused.err
     said = filled("restore", backup, "--force")
-    assert said.code == 0 and f"what was there is kept as {store}.before-restore-" in said.out.replace("\n", "")
+    assert said.code == 0 and f"the previous store is kept as {store}.before-restore-" in said.out.replace("\n", "")
     assert "Zofia" not in filled("recent", "--kind", "record").out
     assert "Lisbon" in filled("search", "Lisbon").out
 

@@ -27,9 +27,9 @@ def test_the_janitor_is_looked_at_run_and_taken_back(old: Holdfast) -> None:
     assert dry.code == 0 and "1 would be demoted" in dry.out and "user_stated 0.9 → episode_summary 0.72" in dry.out
     made = old("janitor", "--json").json
     assert (made["did"], made["demoted"]) == ("tidied", 1)
-    assert "was done before; there is one a week" in old("janitor").out
+    assert "was done already; there is one run per week" in old("janitor").out
     run = str(made["run"])
-    assert "every record is as it was" in old("janitor", "--undo", run).out
+    assert "every record is as it was before" in old("janitor", "--undo", run).out
     assert old("recent", "--kind", "record", "--json").json["records"][0]["provenance"] == "user_stated"  # type: ignore[index]
     missing = old("janitor", "--undo", "1999-W01")
     assert missing.code == 1 and run in missing.err
@@ -67,7 +67,7 @@ def test_the_doctor_looks_at_other_systems_without_a_namespace(
     assert holdfast("doctor", str(path), "--max-duplicates", "1").code == 0
     assert holdfast("doctor", str(tmp_path / "none.json")).code == 2
     refused = holdfast("doctor", str(path), "--fix")
-    assert refused.code == 2 and "only looked at" in refused.err
+    assert refused.code == 2 and "only examined" in refused.err
 
 
 @pytest.mark.requirement("KEEP-3")

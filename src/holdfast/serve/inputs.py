@@ -52,7 +52,7 @@ def input_class(verb: str, call: Callable[..., object]) -> type[object]:
     made: list[Any] = []
     for name, about in PARAMETERS[verb].items():
         parameter = declared[_PYTHON_NAMES.get(name, name)]
-        kind = Annotated[_wire_type(parameter.annotation), Field(description=about)]
+        kind: Any = Annotated[_wire_type(parameter.annotation), Field(description=about)]
         made.append((name, kind) if parameter.default is Parameter.empty else (name, kind, parameter.default))
     rules = {"__pydantic_config__": ConfigDict(extra="forbid"), "__doc__": ""}
     return make_dataclass(verb, made, frozen=True, kw_only=True, namespace=rules)
