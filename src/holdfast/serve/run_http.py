@@ -201,7 +201,7 @@ def make_server(
     """A server for a bound socket: `run([socket])` ends when `should_exit` is set, or by a signal."""
     import uvicorn
 
-    from holdfast.serve.http.middleware import connections
+    from holdfast.serve.http.connections import limited_protocol, watch_requests
 
     class Server(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -229,8 +229,8 @@ def make_server(
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
     return Server(
         uvicorn.Config(
-            app,
-            http=connections(settings),
+            watch_requests(app),
+            http=limited_protocol(settings),
             ws="none",
             loop="asyncio",
             lifespan="on",
@@ -239,6 +239,7 @@ def make_server(
             proxy_headers=False,
             server_header=False,
             backlog=settings.http_connections,
+            # Not limit_concurrency: it counts idle connections too, and then answers 503 to everyone.
             timeout_keep_alive=int(settings.header_s) + 1,
             timeout_graceful_shutdown=max(int(settings.finish_s), 1),
         )

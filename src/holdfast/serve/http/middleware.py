@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import cast
 
 import anyio
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from holdfast.serve.http.auth import Caller, Door, Refusal, Shown, confined, problem
 from holdfast.serve.http.metrics import Metrics
@@ -214,113 +211,3 @@ def _with_headers(send: Send) -> Send:
         await send(message)
 
     return say
-
-
-# --- An answer goes out as one piece: its head waits for its body, which follows at once or not at all.
-#
-# uvicorn writes the two apart, and each is a packet that the kernel sends and that wakes the caller.
-
-
-class Letters:
-    """A connection's transport for uvicorn. What is written waits for what else the same step of the loop writes."""
-
-    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
-        self._transport = transport
-        self._loop = loop
-        self._held = b""
-        self._due: asyncio.Handle | None = None
-
-    @classmethod
-    def of(cls, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> asyncio.Transport:
-        return cast("asyncio.Transport", cls(transport, loop))
-
-    def write(self, data: bytes) -> None:
-        """The first piece waits, the second takes it along: a body of any length is held by nobody but the transport.
-
-        A head without a body, as of a stream of events, leaves when the loop comes round.
-        """
-        if not data:
-            return
-        if self._due is None:
-            self._held = data
-            self._due = self._loop.call_soon(self._send)
-        else:
-            self._held += data
-            self._send()
-
-    def close(self) -> None:
-        self._send()
-        self._transport.close()
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._transport, name)
-
-    def _send(self) -> None:
-        if self._due is not None:
-            self._due.cancel()
-            self._due, held, self._held = None, self._held, b""
-            self._transport.write(held)
-
-
-# --- Connections: no more of them than allowed, none that says nothing, and none that does not listen.
-
-
-def connections(settings: ServeSettings) -> type[H11Protocol]:
-    """The protocol class for uvicorn, which by itself waits for the head of a request for ever."""
-
-    class Connection(H11Protocol):
-        _waiting: asyncio.TimerHandle | None = None
-        _stalled: asyncio.TimerHandle | None = None
-
-        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-            if len(self.connections) >= settings.http_connections:
-                self.transport = transport  # connection_lost closes it
-                transport.abort()
-                return
-            super().connection_made(Letters.of(transport, self.loop))
-            self._wait()
-
-        def handle_events(self) -> None:
-            before = self.cycle
-            super().handle_events()
-            if self.cycle is not before:  # the head of a request is there
-                self._rest()
-
-        def on_response_complete(self) -> None:
-            self._wait()  # first: what follows may find the next request in what was sent already
-            super().on_response_complete()
-
-        def connection_lost(self, exc: Exception | None) -> None:
-            self._rest()
-            self._flow()
-            super().connection_lost(exc)
-
-        def pause_writing(self) -> None:
-            """The peer has not taken what it was sent: it is waited for, but not for ever."""
-            super().pause_writing()
-            self._flow()
-            self._stalled = self.loop.call_later(settings.stall_s, self.transport.abort)
-
-        def resume_writing(self) -> None:
-            self._flow()
-            super().resume_writing()
-
-        def _wait(self) -> None:
-            self._rest()
-            self._waiting = self.loop.call_later(settings.header_s, self._hang_up)
-
-        def _rest(self) -> None:
-            if self._waiting is not None:
-                self._waiting.cancel()
-                self._waiting = None
-
-        def _flow(self) -> None:
-            if self._stalled is not None:
-                self._stalled.cancel()
-                self._stalled = None
-
-        def _hang_up(self) -> None:
-            if not self.transport.is_closing():
-                self.transport.close()
-
-    return Connection
