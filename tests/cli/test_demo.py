@@ -18,14 +18,14 @@ def test_every_question_names_turns_of_the_month() -> None:
     assert all(question.keys and set(question.keys) <= keys for question in asked)
 
 
-def test_the_demo_finds_every_answer_it_shows_among_the_first_two_hits(holdfast: Holdfast) -> None:
+def test_the_demo_finds_every_answer_in_two_hits(holdfast: Holdfast) -> None:
     answer = holdfast("demo", "--json").json
     assert isinstance(asked := answer["asked"], list)
     assert len(asked) >= 8
     assert [one["question"] for one in asked if one["found_at"] is None] == []
 
 
-def test_the_demo_tells_what_was_kept_what_changed_and_what_the_gates_did(holdfast: Holdfast) -> None:
+def test_the_demo_reports_records_changes_and_gate_counts(holdfast: Holdfast) -> None:
     answer = holdfast("demo", "--json").json
     kept, changed, stats = answer["kept"], answer["changed"], answer["stats"]
     assert isinstance(kept, list) and isinstance(changed, dict) and isinstance(stats, dict)
@@ -53,7 +53,7 @@ def test_the_demo_prints_counts_answers_reasons_and_what_to_try(holdfast: Holdfa
     assert holdfast("status", "--json").json["turns"] == 0  # HOLDFAST_STORE is left alone
 
 
-def test_where_holdfast_is_not_on_the_path_the_demo_says_how_it_comes_there(
+def test_the_demo_says_how_to_put_holdfast_on_the_path(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     home = tmp_path / ".venv" / "bin"

@@ -40,7 +40,7 @@ def probes(shed: Holdfast, tmp_path: Path) -> Path:
 
 
 @pytest.mark.requirement("EVAL-1", "API-1")
-def test_drafts_are_written_completed_and_asked(shed: Holdfast, tmp_path: Path) -> None:
+def test_drafts_are_written_and_asked_when_completed(shed: Holdfast, tmp_path: Path) -> None:
     path = tmp_path / "drafts.jsonl"
     said = shed("eval", "init", str(path), "--count", "3")
     assert said.code == 0 and "3 drafts in" in said.out
@@ -56,7 +56,7 @@ def test_drafts_are_written_completed_and_asked(shed: Holdfast, tmp_path: Path) 
 
 
 @pytest.mark.requirement("EVAL-1", "API-1")
-def test_a_run_prints_its_figures_and_what_was_missed(shed: Holdfast, probes: Path) -> None:
+def test_a_run_prints_its_figures_and_missed_probes(shed: Holdfast, probes: Path) -> None:
     with probes.open("a") as file:
         file.write('{"question": "the \\u001b[31mgate code", "expect": "r-0"}\n')
     out = shed("eval", "run", str(probes)).out
@@ -67,7 +67,7 @@ def test_a_run_prints_its_figures_and_what_was_missed(shed: Holdfast, probes: Pa
 
 
 @pytest.mark.requirement("EVAL-1")
-def test_the_gate_ends_with_one_when_recall_fell(shed: Holdfast, probes: Path, tmp_path: Path) -> None:
+def test_the_gate_exits_with_1_when_recall_decreased(shed: Holdfast, probes: Path, tmp_path: Path) -> None:
     baseline, newer = str(tmp_path / "baseline.json"), tmp_path / "newer.json"
     assert shed("eval", "run", str(probes), "--save-baseline", baseline).code == 0
     said = shed("eval", "gate", str(probes), "--baseline", baseline)
@@ -83,7 +83,7 @@ def test_the_gate_ends_with_one_when_recall_fell(shed: Holdfast, probes: Path, t
 
 
 @pytest.mark.requirement("EVAL-1", "API-1")
-def test_a_sweep_shows_the_front_beside_what_is_in_use(shed: Holdfast, probes: Path) -> None:
+def test_a_sweep_shows_the_front_and_the_current_settings(shed: Holdfast, probes: Path) -> None:
     out = shed("eval", "sweep", str(probes), "--try", "words=.2,.5", "--try", "told=.3").out
     assert out.startswith("4 configurations, chosen on 4 probes, verified on 4") and "current" in out
     assert shed("eval", "sweep", str(probes), "--try", "nothing=1").code == 2
@@ -103,7 +103,7 @@ def test_two_extractors_are_compared_on_labelled_turns(holdfast: Holdfast, tmp_p
 
 
 @pytest.mark.requirement("EVAL-4", "API-1")
-def test_noise_is_printed_with_and_without_questions(shed: Holdfast, probes: Path) -> None:
+def test_noise_prints_figures_with_and_without_probes(shed: Holdfast, probes: Path) -> None:
     assert "not measured" in shed("eval", "noise").out
     out = shed("eval", "noise", str(probes), "--since", "2026-01-01").out
     assert "per week" in out and "8 searches" in out and "below the floor" in out

@@ -22,7 +22,7 @@ def old(store: Path, holdfast: Holdfast) -> Holdfast:
 
 
 @pytest.mark.requirement("KEEP-2")
-def test_the_janitor_is_looked_at_run_and_taken_back(old: Holdfast) -> None:
+def test_the_janitor_has_a_dry_run_and_an_undo(old: Holdfast) -> None:
     dry = old("janitor", "--dry-run")
     assert dry.code == 0 and "1 would be demoted" in dry.out and "user_stated 0.9 → episode_summary 0.72" in dry.out
     made = old("janitor", "--json").json
@@ -36,13 +36,13 @@ def test_the_janitor_is_looked_at_run_and_taken_back(old: Holdfast) -> None:
 
 
 @pytest.mark.requirement("KEEP-2")
-def test_cull_is_only_done_when_it_is_asked_for(old: Holdfast) -> None:
+def test_cull_happens_only_on_request(old: Holdfast) -> None:
     made = old("janitor", "--cull", "--json").json
     assert (made["demoted"], made["culled"]) == (1, 0), "the user's own word is demoted first"
 
 
 @pytest.mark.requirement("KEEP-3")
-def test_the_doctor_ends_with_0_or_3_and_says_why(old: Holdfast) -> None:
+def test_the_doctor_exits_with_0_or_3_and_says_why(old: Holdfast) -> None:
     well = old("doctor")
     assert well.code == 0 and well.out.rstrip().endswith("healthy")
     old("remember", "Deploys happen on Fridays")
@@ -56,7 +56,7 @@ def test_the_doctor_ends_with_0_or_3_and_says_why(old: Holdfast) -> None:
 
 
 @pytest.mark.requirement("KEEP-3")
-def test_the_doctor_looks_at_other_systems_without_a_namespace(
+def test_the_doctor_examines_other_systems(
     holdfast: Holdfast, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("HOLDFAST_NAMESPACE")
@@ -71,6 +71,6 @@ def test_the_doctor_looks_at_other_systems_without_a_namespace(
 
 
 @pytest.mark.requirement("KEEP-3")
-def test_a_store_of_ours_may_be_given_as_the_path(old: Holdfast, store: Path) -> None:
+def test_doctor_takes_a_store_as_its_path(old: Holdfast, store: Path) -> None:
     made = old("doctor", str(store), "--fix", "--json")
     assert made.code == 0 and made.json["system"] == "holdfast" and made.json["memories"] == 1

@@ -10,7 +10,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code: 0 done, 1 unknown id, 2 usage or other error, 130 Ctrl-C."""
     args = list(sys.argv[1:] if argv is None else argv)
     try:
-        from holdfast.cli.run import run
+        from holdfast.cli.app import run
 
         return run(args)
     except KeyboardInterrupt:  # while the modules were being loaded

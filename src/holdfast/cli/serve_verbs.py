@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from holdfast.cli.command import Target, command, option
-from holdfast.errors import InputError
+from holdfast.errors import InputError, MissingExtra
 
 if TYPE_CHECKING:
     from holdfast.serve.memories import Memories
@@ -43,20 +43,20 @@ def rpc(
     [dim]holdfast rpc --namespace ana --listen unix[/dim]
     """
     from holdfast.serve.process import end_in_time, log_to_stderr
-    from holdfast.serve.run_rpc import read_place, run_rpc
+    from holdfast.serve.rpc_server import read_address, run_rpc
 
-    place = read_place(listen)
+    address = read_address(listen)
     log_to_stderr()
     with closing(_memories(target, bound)()) as memories:
 
         def announce(endpoint: str, token_file: str | None) -> None:
-            told = {"endpoint": endpoint, "token_file": token_file, "namespace": memories.namespace}
+            started = {"endpoint": endpoint, "token_file": token_file, "namespace": memories.namespace}
             # On stdio, stdout is reserved for answers.
-            typer.echo(json.dumps(told) if as_json else endpoint, err=endpoint == "stdio")
+            typer.echo(json.dumps(started) if as_json else endpoint, err=endpoint == "stdio")
             if token_file is not None and not as_json:
                 typer.echo(f"holdfast: the token is in {token_file}", err=True)
 
-        run_rpc(memories, place, tuple(rules or ()), announce, end_in_time(memories.settings.serve, memories.close))
+        run_rpc(memories, address, tuple(rules or ()), announce, end_in_time(memories.settings.serve, memories.close))
 
 
 @command()
@@ -93,17 +93,17 @@ def serve(
     [dim]holdfast serve --namespace ana --port 8737[/dim]
     """
     from holdfast.serve.process import log_to_stderr
-    from holdfast.serve.run_http import Spot, check_spot, run_http
+    from holdfast.serve.run_http import Binding, check_binding, run_http
 
-    spot = Spot(host, port, tuple(known_as or ()), allow_remote, token_file, _token_files(token_for or []))
-    check_spot(spot)
+    binding = Binding(host, port, tuple(known_as or ()), allow_remote, token_file, _token_files(token_for or []))
+    check_binding(binding)
     log_to_stderr()
 
     def announce(url: str, token: str, own: str | None) -> None:
-        told = {"url": url, "token_file": token, "namespace": own}
-        typer.echo(json.dumps(told) if as_json else f"{url} (the token is in {token})")
+        started = {"url": url, "token_file": token, "namespace": own}
+        typer.echo(json.dumps(started) if as_json else f"{url} (the token is in {token})")
 
-    run_http(_memories(target, bound), spot, tuple(rules or ()), announce, processes)
+    run_http(_memories(target, bound), binding, tuple(rules or ()), announce, processes)
 
 
 def _token_files(given: list[str]) -> tuple[tuple[str, Path], ...]:
@@ -121,12 +121,17 @@ def mcp(target: Target, rules: Rules = None, as_json: bool = False) -> None:
     [dim]holdfast mcp --namespace ana[/dim]
     """
     from holdfast.serve.process import end_in_time, log_to_stderr
-    from holdfast.serve.run_rpc import run_mcp
 
+    try:
+        from holdfast.serve.mcp.transports import run_mcp
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("holdfast"):
+            raise
+        raise MissingExtra("the MCP server", "serve") from error
     log_to_stderr()
     # Bound: a client on stdio cannot name another memory, and must not reach one by accident.
     with closing(_memories(target, bound=True)()) as memories:
-        told = {"endpoint": "stdio", "namespace": memories.namespace}
+        started = {"endpoint": "stdio", "namespace": memories.namespace}
         text = f"holdfast: serving namespace {memories.namespace!r} to an MCP client on stdin and stdout"
-        typer.echo(json.dumps(told) if as_json else text, err=True)  # stdout is reserved for the protocol
+        typer.echo(json.dumps(started) if as_json else text, err=True)  # stdout is reserved for the protocol
         run_mcp(memories, tuple(rules or ()), end_in_time(memories.settings.serve, memories.close))

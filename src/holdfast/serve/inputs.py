@@ -1,6 +1,6 @@
 """Inputs of calls: classes made from signatures, payloads checked against them, and their JSON Schemas.
 
-A number must be a number: "3" and true are rejected, not converted. Unknown fields are errors.
+A number must be a number: "3" and true are rejected, not converted.
 """
 
 from __future__ import annotations
@@ -9,58 +9,60 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, make_dataclass
 from inspect import Parameter, signature
 from itertools import islice
-from typing import Annotated, Any, TypeVar, cast
+from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, Strict, TypeAdapter, ValidationError
 
 from holdfast.errors import InputError
-from holdfast.serve.reference import PARAMETERS
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
+ID = "noun_id"
+"""The parameter of Memory that is called `id` on the wire."""
 
-Count = Annotated[int, Strict()]
-Number = Annotated[float, Strict()]
-Flag = Annotated[bool, Strict()]
-Names = Annotated[list[str], Field(fail_fast=True)]
-Objects = Annotated[list[Mapping[str, object]], Field(fail_fast=True)]
-"""Checking ends at the first wrong item, because a list may hold a million of them."""
+_Count = Annotated[int, Strict()]
+_Number = Annotated[float, Strict()]
+_Flag = Annotated[bool, Strict()]
+# Checking ends at the first wrong item, because a list may hold a million of them.
+_Names = Annotated[list[str], Field(fail_fast=True)]
+_Objects = Annotated[list[Mapping[str, object]], Field(fail_fast=True)]
+_WIRE_TYPES: Mapping[str, Any] = {
+    "str": str,
+    "int": _Count,
+    "float": _Number,
+    "bool": _Flag,
+    "Moment": str,
+    "Metadata": Mapping[str, object],
+    "list[str]": _Names,
+    "list[Mapping[str, object]]": _Objects,
+    "Iterable[Mapping[str, object]]": _Objects,
+    "Sequence[Mapping[str, object]]": _Objects,
+    "Iterable[Mapping[str, object] | tuple[str | float, bool] | Label]": _Objects,
+}
+"""JSON types by the annotation of a parameter, each of which may also be `| None`."""
 
-_Model = TypeVar("_Model")
 _MAX_NAMED = 5
 """Unknown fields that an error message names; a request has room for a million of them."""
 _MAX_NAME_CHARS = 60
-
-_WIRE_TYPES: Mapping[str, Any] = {
-    "str": str,
-    "int": Count,
-    "float": Number,
-    "bool": Flag,
-    "Moment": str,
-    "Metadata": Mapping[str, object],
-    "Iterable[Mapping[str, object]]": Objects,
-    "Sequence[Mapping[str, object]]": Objects,
-    "Iterable[Mapping[str, object] | tuple[str | float, bool] | Label]": Objects,
-}
-"""JSON types by the annotation of a parameter, each of which may also be `| None`."""
-_PYTHON_NAMES = {"id": "noun_id"}
 _adapters: dict[type[object], TypeAdapter[object]] = {}
 
 
-def input_class(verb: str, call: Callable[..., object]) -> type[object]:
-    """Make the class of a verb's input from the function it calls and the table of help texts."""
-    declared = signature(call).parameters
+def input_class(name: str, call: Callable[..., object], about: Mapping[str, str] | None = None) -> type[object]:
+    """Make the class of a call's input from the signature of the function.
+
+    With descriptions (`about`) it has exactly the described fields; without, it has every parameter and ignores unknown
+    fields.
+    """
+    declared = {"id" if one == ID else one: parameter for one, parameter in signature(call).parameters.items()}
     made: list[Any] = []
-    for name, about in PARAMETERS[verb].items():
-        parameter = declared[_PYTHON_NAMES.get(name, name)]
-        kind: Any = Annotated[_wire_type(parameter.annotation), Field(description=about)]
-        made.append((name, kind) if parameter.default is Parameter.empty else (name, kind, parameter.default))
-    rules = {"__pydantic_config__": ConfigDict(extra="forbid"), "__doc__": ""}
-    return make_dataclass(verb, made, frozen=True, kw_only=True, namespace=rules)
-
-
-def arguments_of(given: object) -> dict[str, object]:
-    """Return a checked input as keyword arguments of the function that it was made from."""
-    return {_PYTHON_NAMES.get(name, name): getattr(given, name) for name in field_names(type(given))}
+    for one in about if about is not None else [one for one in declared if one != "self"]:
+        kind: Any = _wire_type(declared[one].annotation)
+        if about is not None:
+            kind = Annotated[kind, Field(description=about[one])]
+        default = declared[one].default
+        made.append((one, kind) if default is Parameter.empty else (one, kind, default))
+    config = ConfigDict(extra="ignore" if about is None else "forbid")
+    rules = {"__pydantic_config__": config, "__doc__": ""}
+    return make_dataclass(name, made, frozen=True, kw_only=True, namespace=rules)
 
 
 def _wire_type(annotation: str) -> Any:
@@ -72,8 +74,8 @@ def field_names(model: type[object]) -> tuple[str, ...]:
     return tuple(field.name for field in fields(model))  # type: ignore[arg-type]  # every input is a dataclass
 
 
-def read_input(model: type[_Model], payload: Mapping[str, object], what: str) -> _Model:
-    """Return the payload as an instance of the class, or raise an InputError that names every wrong field."""
+def read_arguments(model: type[object], payload: Mapping[str, object], what: str) -> dict[str, object]:
+    """Check a payload and return it as keyword arguments; raise an InputError that names every wrong field."""
     known = field_names(model)
     unknown: list[str] = []
     if not payload.keys() <= set(known):
@@ -87,7 +89,7 @@ def read_input(model: type[_Model], payload: Mapping[str, object], what: str) ->
         raise InputError(f"{what}: {'; '.join(wrong + unknown)}") from error
     if unknown:
         raise InputError(f"{what}: {'; '.join(unknown)}")
-    return cast("_Model", made)
+    return {name: getattr(made, name) for name in known}
 
 
 def _adapter(model: type[object]) -> TypeAdapter[object]:

@@ -36,9 +36,9 @@ from holdfast.results import (
     Tidied,
     recent_answer,
 )
-from holdfast.serve.errors import discreet_answer
-from holdfast.serve.inputs import arguments_of, field_names, input_class, input_schema, output_schema, read_input
-from holdfast.serve.reference import ABOUT
+from holdfast.serve.errors import redact_answer
+from holdfast.serve.inputs import ID, field_names, input_class, input_schema, output_schema, read_arguments
+from holdfast.serve.reference import ABOUT, PARAMETERS
 from holdfast.serve.tracing import traced
 from holdfast.settings import ServeSettings
 from holdfast.upkeep.findings import Diagnosis
@@ -86,7 +86,7 @@ class Verb:
 
     @cached_property
     def takes(self) -> type[object]:
-        return input_class(self.name, self.call)
+        return input_class(self.name, self.call, PARAMETERS[self.name])
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -153,8 +153,10 @@ _OPERATOR_ONLY = {
 def call_verb(verb: Verb, memory: Memory, payload: Mapping[str, object], context: CallContext | None = None) -> object:
     """Check the payload, call the verb and return its answer; raises errors of holdfast.errors."""
     context = context or CallContext()
-    with traced(verb.name, memory.namespace, payload) as seen:
-        given = arguments_of(read_input(verb.takes, payload, verb.name))
+    with traced(verb.name, memory.namespace, payload) as span:
+        given = read_arguments(verb.takes, payload, verb.name)
+        if "id" in given:
+            given[ID] = given.pop("id")
         if context.confined:
             for (name, argument), reason in _OPERATOR_ONLY.items():
                 if name == verb.name and given[argument]:
@@ -162,8 +164,8 @@ def call_verb(verb: Verb, memory: Memory, payload: Mapping[str, object], context
         added = {"rules": context.rules, "alone": context.confined}
         made = verb.call(memory, **given, **{name: added[name] for name in verb.server_side})
         answer = verb.answer(made, given)
-        seen.answered(answer)
-        return discreet_answer(answer, (*context.places, *context.rules)) if context.confined else answer
+        span.record_answer(answer)
+        return redact_answer(answer, (*context.places, *context.rules)) if context.confined else answer
 
 
 @dataclass(frozen=True)

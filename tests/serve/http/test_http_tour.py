@@ -34,7 +34,7 @@ def said(server: Server, line: str) -> tuple[int, str]:
 
 
 @pytest.mark.requirement("API-5")
-def test_the_tour_of_the_page_is_true(tmp_path: Path) -> None:
+def test_the_http_tour_is_true(tmp_path: Path) -> None:
     (block,) = re.findall(r"```sh\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     lines = [line for line in block.splitlines() if line.startswith("curl ")]
     assert len(lines) > 5
