@@ -90,9 +90,7 @@ def first(browser: Browser, selector: str) -> str:
 
 @pytest.mark.requirement("API-5")
 @pytest.mark.parametrize("count", [0, 1, MANY])
-def test_pages_open_without_console_messages_or_outside_requests(
-    browser: Browser, tmp_path: Path, count: int
-) -> None:
+def test_pages_open_without_console_messages_or_outside_requests(browser: Browser, tmp_path: Path, count: int) -> None:
     store = tmp_path / "memory.db"
     if count:
         fill_large(store, count)
@@ -138,9 +136,7 @@ def test_stored_text_does_no_harm_on_any_page(browser: Browser, tmp_path: Path) 
 
 
 @pytest.mark.requirement("API-5")
-def test_actions_paging_and_search_work_by_mouse_and_keyboard(
-    browser: Browser, tmp_path: Path
-) -> None:
+def test_actions_paging_and_search_work_by_mouse_and_keyboard(browser: Browser, tmp_path: Path) -> None:
     store = tmp_path / "memory.db"
     fill_large(store, 120)
     with serving(store) as server:

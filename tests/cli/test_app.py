@@ -1,4 +1,4 @@
-"""One verb alone is the verb that it is among all, and a question loads nothing that it does not need."""
+"""A command is the same alone and among all, and search imports nothing that it does not need."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _FOR_OTHERS = {
 
 
 def _verbs(*args: str) -> dict[str, object]:
-    """What the app offers for these arguments: each verb with its options and help, groups with their verbs."""
+    """Return the commands for these arguments, with their options and help; groups with their commands."""
     return {name: _told(one) for name, one in getattr(get_command(open_app(args)), "commands", {}).items()}
 
 

@@ -115,7 +115,9 @@ def test_heartbeats_are_counted_and_not_stored(holdfast: Holdfast) -> None:
         (b"[" * 200_000, "cannot be read"),
     ],
 )
-def test_an_invalid_line_is_named_and_nothing_is_stored(holdfast: Holdfast, talk: Path, bad: bytes, reason: str) -> None:
+def test_an_invalid_line_is_named_and_nothing_is_stored(
+    holdfast: Holdfast, talk: Path, bad: bytes, reason: str
+) -> None:
     talk.write_bytes(talk.read_bytes() + bad + b"\n")
     said = holdfast("ingest", str(talk))
     assert said.code == 2

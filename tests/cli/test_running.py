@@ -72,9 +72,7 @@ def test_a_usage_error_exits_with_2_and_one_line(holdfast: Holdfast, args: list[
 
 
 @pytest.mark.parametrize("package", ["uvicorn", "jinja2"])
-def test_a_missing_extra_is_named(
-    holdfast: Holdfast, monkeypatch: pytest.MonkeyPatch, package: str
-) -> None:
+def test_a_missing_extra_is_named(holdfast: Holdfast, monkeypatch: pytest.MonkeyPatch, package: str) -> None:
     monkeypatch.setitem(sys.modules, package, None)
     said = holdfast("serve", "--port", "0")
     assert (said.code, said.out) == (2, "") and "pip install 'holdfast[serve]'" in said.err
@@ -154,9 +152,7 @@ def test_a_closed_pipe_gives_no_traceback(store: Path, tmp_path: Path) -> None:
         assert (process.wait(PATIENCE_S), error) == (141, b"")
 
 
-def test_an_ascii_terminal_gets_escapes(
-    holdfast: Holdfast, store: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_ascii_terminal_gets_escapes(holdfast: Holdfast, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     holdfast("ingest", "-", stdin="大阪")
     monkeypatch.setenv("PYTHONIOENCODING", "ascii")
     for args in (["recent"], ["recent", "--json"]):

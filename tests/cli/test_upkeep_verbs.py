@@ -56,9 +56,7 @@ def test_the_doctor_exits_with_0_or_3_and_says_why(old: Holdfast) -> None:
 
 
 @pytest.mark.requirement("KEEP-3")
-def test_the_doctor_examines_other_systems(
-    holdfast: Holdfast, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_doctor_examines_other_systems(holdfast: Holdfast, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HOLDFAST_NAMESPACE")
     path = tmp_path / "export.json"
     path.write_text(json.dumps({"results": [{"id": "a", "memory": "Likes tea"}, {"id": "b", "memory": "likes tea"}]}))

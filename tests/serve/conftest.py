@@ -25,7 +25,7 @@ PATIENT = ContextSettings(deadline_s=30.0, embedder_s=10.0)
 
 @pytest.fixture
 def open_peer(tmp_path: Path) -> Iterator[OpenPeer]:
-    """Connects to a sidecar of its own on memory.db (or another file)."""
+    """Connect to a new RPC server on memory.db (or another file)."""
     with ExitStack() as ends:
 
         def open_one(

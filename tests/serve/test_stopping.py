@@ -1,4 +1,4 @@
-"""A server that is told to stop ends in time, whatever a call of it is doing, and loses nothing it acknowledged."""
+"""A server ends in time after a stop, whatever its calls do, and loses nothing that it acknowledged."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _held(folder: Path) -> Iterator[None]:
 
 
 def _wait_for_a_writer(folder: Path) -> None:
-    """Until the server stands in a write: it then holds the lock beside the store."""
+    """Wait until the server writes: it then holds the lock file of the store."""
     with (folder / "memory.db-lock").open("rb") as beside:
         deadline = time.monotonic() + WAIT_S
         while time.monotonic() < deadline:

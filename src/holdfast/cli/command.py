@@ -1,7 +1,7 @@
 """Commands: the options they share, the memory they open, and how their answers are printed.
 
-A command is a function that takes a Target and returns an answer. The decorator adds --store, --namespace, --embedder
-and --json, prints the answer as JSON or through a function of the render modules, and returns the exit code.
+A command is a function that takes a MemoryTarget and returns an answer. The decorator adds --store, --namespace,
+--embedder and --json, prints the answer as JSON or through a function of the render modules, and returns the exit code.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ _TARGET = ("store", "namespace", "embedder")
 
 
 @dataclass(frozen=True)
-class Target:
+class MemoryTarget:
     """The memory that --store, --namespace and --embedder name."""
 
     store: str | None = None
@@ -131,7 +131,7 @@ class Target:
         import tempfile
 
         with tempfile.TemporaryDirectory(prefix="holdfast-nothing-") as nowhere:
-            empty = Target(os.path.join(nowhere, "memory.db"), self.namespace, self.embedder)
+            empty = MemoryTarget(os.path.join(nowhere, "memory.db"), self.namespace, self.embedder)
             with empty.open(settings) as memory:
                 yield memory
         # After the command: if it fails, its error is the only message.
@@ -149,7 +149,7 @@ class Output:
 @dataclass(frozen=True)
 class Command:
     function: Callable[..., object]
-    """Takes a Target (and `as_json`, if it declares it) and its own options; returns the answer, or None."""
+    """Takes a MemoryTarget (and `as_json`, if it declares it) and its own options; returns the answer, or None."""
     show: str
     """The function that prints the answer, as MODULE.NAME of this package. Loaded only when needed."""
     display: tuple[str, ...]
@@ -170,7 +170,7 @@ class Command:
             parameters.append(inspect.Parameter(name, by_name, annotation=annotation, default=default))
 
         def run(**given: Any) -> int:
-            target = Target(**{name: given.pop(name, None) for name in _TARGET if name in shared})
+            target = MemoryTarget(**{name: given.pop(name, None) for name in _TARGET if name in shared})
             as_json = given[_JSON] if _JSON in declared else given.pop(_JSON)
             details = {name: given.pop(name) for name in self.display}
             made = self.function(target, **given)

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.text import Text
 
 from holdfast.cli import render
-from holdfast.cli.command import Target, command, option, print_json
+from holdfast.cli.command import MemoryTarget, command, option, print_json
 from holdfast.cli.render_insight import show_history, show_stats
 from holdfast.model import Kind
 
@@ -31,7 +31,7 @@ _MOST = 1000  # more records than a month makes
 
 @command(without=("namespace",))
 def demo(
-    target: Target,
+    target: MemoryTarget,
     # Neither HOLDFAST_STORE nor HOLDFAST_NAMESPACE: the sample must never end up in a memory that is in use.
     store: Annotated[str | None, option("Keep the sample in this store (default: discard it).", metavar="PATH")] = None,
     as_json: bool = False,
@@ -44,7 +44,7 @@ def demo(
     from holdfast.results import DemoAnswer
 
     shown = [question for question in questions() if question.show]
-    with _place(store) as place, Target(place, NAMESPACE, target.embedder).open() as memory:
+    with _place(store) as place, MemoryTarget(place, NAMESPACE, target.embedder).open() as memory:
         ingest, key_of = _ingest_month(memory)
         asked = tuple(_ask(memory, question, key_of) for question in shown)
         kept = tuple(_records(memory, FIRST_SESSION))

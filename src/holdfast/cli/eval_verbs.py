@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from rich.text import Text
 
-from holdfast.cli.command import Target, argument, command, option, progress_bar
+from holdfast.cli.command import MemoryTarget, argument, command, option, progress_bar
 from holdfast.cli.memory_verbs import Since
 from holdfast.cli.render import console, make_table, print_indented, printable
 from holdfast.probe.extractors import Comparison, ExtractorFigures, Noise, Paired
@@ -29,7 +29,7 @@ Save = Annotated[Path | None, option("Save this run as a baseline.", "--save-bas
 
 @command("eval_verbs.show_drafts")
 def init(
-    target: Target,
+    target: MemoryTarget,
     file: Annotated[Path, argument("File to write; it must not exist.", "FILE")],
     count: Annotated[int, option("Maximum number of drafts.", "--count", metavar="N")] = 50,
 ) -> object:
@@ -45,7 +45,7 @@ def init(
     return DraftsAnswer(str(file), len(drafts), probe_hash(drafts))
 
 
-def _run_probes(target: Target, file: Path, drafts: bool) -> ProbeReport:
+def _run_probes(target: MemoryTarget, file: Path, drafts: bool) -> ProbeReport:
     from holdfast.probe.probes import probes_of_file
     from holdfast.probe.run import run_probes
 
@@ -55,7 +55,7 @@ def _run_probes(target: Target, file: Path, drafts: bool) -> ProbeReport:
 
 
 @command("eval_verbs.show_report")
-def run(target: Target, file: File, drafts: Drafts = False, save_baseline: Save = None) -> object:
+def run(target: MemoryTarget, file: File, drafts: Drafts = False, save_baseline: Save = None) -> object:
     """Ask every probe and report the rank of its answer: p@1, p@3, p@5 and MRR, with intervals.
 
     [dim]holdfast eval run probes.jsonl --save-baseline baseline.json[/dim]
@@ -70,7 +70,7 @@ def run(target: Target, file: File, drafts: Drafts = False, save_baseline: Save 
 
 @command("eval_verbs.show_gate", exit_code=lambda judged: 0 if judged.passed else 1)
 def gate(
-    target: Target,
+    target: MemoryTarget,
     file: File,
     baseline: Annotated[Path, option("A saved run to compare with.", "--baseline", metavar="FILE")],
     tolerance: Annotated[float, option("Allowed decrease of p@1 and MRR.", metavar="SHARE")] = 0.02,
@@ -93,7 +93,7 @@ def gate(
 
 @command("eval_verbs.show_sweep")
 def sweep(
-    target: Target,
+    target: MemoryTarget,
     file: File,
     attempt: Annotated[
         list[str] | None, option("Recall setting and values to try; repeatable.", "--try", metavar="NAME=VALUE,…")
@@ -128,7 +128,7 @@ def sweep(
 
 @command("eval_verbs.show_comparison", without=("store", "namespace", "embedder"))
 def extractors(
-    target: Target,
+    target: MemoryTarget,
     file: Annotated[Path, argument('Messages, one per line, user turns with "facts".', "FILE")],
     second: Annotated[str, option("The other extractor, in the same form.", "--second", metavar="SPEC")],
     first: Annotated[str, option("rules, or URL#MODEL[@CRITERION].", "--first", metavar="SPEC")] = "rules",
@@ -149,7 +149,7 @@ def extractors(
 
 @command("eval_verbs.show_noise")
 def noise(
-    target: Target,
+    target: MemoryTarget,
     file: Annotated[Path | None, argument("Probes whose questions are asked.", "[FILE]")] = None,
     since: Since = None,
 ) -> object:

@@ -23,7 +23,7 @@ from typing import IO, TYPE_CHECKING, Annotated
 
 import typer
 
-from holdfast.cli.command import Target, argument, command, option, progress_bar
+from holdfast.cli.command import MemoryTarget, argument, command, option, progress_bar
 from holdfast.errors import BadMessage, InputError
 from holdfast.log.messages import check_name, read_message
 from holdfast.settings import LogSettings
@@ -36,7 +36,7 @@ _BAD_SHOWN = 5
 
 @command("render.show_ingest")
 def ingest(
-    target: Target,
+    target: MemoryTarget,
     files: Annotated[list[str], argument('Files of messages; "-" reads stdin.', "FILE…")],
     session: Annotated[
         str | None,

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Annotated
 
-from holdfast.cli.command import Output, Target, argument, command, option, progress_bar
+from holdfast.cli.command import MemoryTarget, Output, argument, command, option, progress_bar
 from holdfast.errors import FlushTimeout, InputError, ModelError
 from holdfast.serve.reference import PARAMETERS as HELP
 
@@ -23,7 +23,7 @@ Until = Annotated[str | None, option(HELP["search"]["until"], metavar="TIME")]
 
 @command("render.show_hits", "explain", "full")
 def search(
-    target: Target,
+    target: MemoryTarget,
     question: Annotated[str, argument(HELP["search"]["query"], "QUESTION")],
     limit: Limit = 10,
     kind: Annotated[str | None, option(HELP["search"]["kind"], metavar="KIND")] = None,
@@ -46,7 +46,7 @@ def search(
 
 @command("render.show_recent", "full")
 def recent(
-    target: Target,
+    target: MemoryTarget,
     limit: Limit = 20,
     kind: Annotated[str, option(HELP["recent"]["kind"], metavar="KIND")] = "turn",
     since: Since = None,
@@ -64,7 +64,7 @@ def recent(
 
 
 @command("render.show_thread")
-def thread(target: Target, session: Session) -> object:
+def thread(target: MemoryTarget, session: Session) -> object:
     """Print one session in order.
 
     [dim]holdfast thread 2026-09-15-a[/dim]
@@ -77,7 +77,7 @@ def thread(target: Target, session: Session) -> object:
 
 @command("render.show_themes", "full")
 def themes(
-    target: Target,
+    target: MemoryTarget,
     since: Annotated[
         str, option('Start of the period: ISO 8601, relative such as "7 days ago", or always.', metavar="TIME")
     ] = "30 days ago",
@@ -97,7 +97,7 @@ def themes(
 
 @command("render.show_record")
 def remember(
-    target: Target,
+    target: MemoryTarget,
     text: Annotated[str, argument(HELP["remember"]["text"], "TEXT")],
     kind: Annotated[str, option(HELP["remember"]["kind"], metavar="KIND")] = "fact",
 ) -> object:
@@ -113,7 +113,9 @@ def remember(
 
 
 @command("render.show_forgotten")
-def forget(target: Target, id: Id, undo: Annotated[bool, option(HELP["forget"]["undo"], "--undo")] = False) -> object:
+def forget(
+    target: MemoryTarget, id: Id, undo: Annotated[bool, option(HELP["forget"]["undo"], "--undo")] = False
+) -> object:
     """Hide a turn or record from recall; the log keeps it, and --undo makes it visible again.
 
     [dim]holdfast forget t-1a1dfe… · holdfast forget t-1a1dfe… --undo[/dim]
@@ -123,7 +125,7 @@ def forget(target: Target, id: Id, undo: Annotated[bool, option(HELP["forget"]["
 
 
 @command("render.show_why")
-def why(target: Target, id: Id) -> object:
+def why(target: MemoryTarget, id: Id) -> object:
     """Explain every decision about a turn or record.
 
     [dim]holdfast why t-1a1dfe…[/dim]
@@ -133,7 +135,7 @@ def why(target: Target, id: Id) -> object:
 
 
 @command("render_insight.show_history")
-def history(target: Target, id: Id) -> object:
+def history(target: MemoryTarget, id: Id) -> object:
     """Show what a record replaced and what replaced it; for a turn, the records made from it.
 
     [dim]holdfast history r-017dcdf…[/dim]
@@ -144,7 +146,7 @@ def history(target: Target, id: Id) -> object:
 
 @command("render_insight.show_stats")
 def stats(
-    target: Target, since: Annotated[str | None, option(HELP["stats"]["since"], metavar="TIME")] = None
+    target: MemoryTarget, since: Annotated[str | None, option(HELP["stats"]["since"], metavar="TIME")] = None
 ) -> object:
     """Count what the gates did, day by day: turns judged, refused, merged, replaced and added.
 
@@ -156,7 +158,7 @@ def stats(
 
 @command("render.show_status", exit_code=lambda answer: 1 if answer.problems else 0)
 def status(
-    target: Target,
+    target: MemoryTarget,
     check: Annotated[
         bool, option("Also check the integrity of the store; exit with 1 if it is damaged.", "--check")
     ] = False,
@@ -175,7 +177,7 @@ def status(
 
 @command("render.show_context", "explain")
 def context(
-    target: Target,
+    target: MemoryTarget,
     file: Annotated[str, argument('Messages as JSON; "-" reads stdin.', "FILE")] = "-",
     session: Annotated[str, option(HELP["context"]["session"], "--session", "-s", metavar="NAME")] = "default",
     budget: Annotated[int, option(HELP["context"]["budget"], "--budget", metavar="N")] = 4000,
@@ -223,7 +225,7 @@ def _read_messages(name: str) -> list[dict[str, object]]:
 
 @command("render.show_compaction")
 def compact(
-    target: Target, session: Session, force: Annotated[bool, option(HELP["compact"]["force"], "--force")] = False
+    target: MemoryTarget, session: Session, force: Annotated[bool, option(HELP["compact"]["force"], "--force")] = False
 ) -> object:
     """Replace a session's old turns by digests. Rules stay word for word, and the log keeps every turn.
 
@@ -234,7 +236,7 @@ def compact(
 
 
 @command("render.show_recent", "full")
-def expand(target: Target, id: Id) -> object:
+def expand(target: MemoryTarget, id: Id) -> object:
     """Show the turns that a summary, or any other record, was made from.
 
     [dim]holdfast expand r-1a1dfe31dc71b51a758fc[/dim]
@@ -246,7 +248,7 @@ def expand(target: Target, id: Id) -> object:
 
 
 @command("render.show_active", "full")
-def active(target: Target, session: Session) -> object:
+def active(target: MemoryTarget, session: Session) -> object:
     """Show what currently represents a session: digests and rules, then the remaining turns.
 
     [dim]holdfast active support-chat[/dim]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from holdfast.cli.command import Target, command, option
+from holdfast.cli.command import MemoryTarget, command, option
 from holdfast.errors import InputError, MissingExtra
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ Rules = Annotated[list[str] | None, option("Rule file for every context; repeata
 Bound = Annotated[bool, option("Serve only the memory of --namespace.", "--bound")]
 
 
-def _memories(target: Target, bound: bool) -> partial[Memories]:
+def _memories(target: MemoryTarget, bound: bool) -> partial[Memories]:
     from holdfast.serve.memories import Memories
 
     return partial(
@@ -30,7 +30,7 @@ def _memories(target: Target, bound: bool) -> partial[Memories]:
 
 @command()
 def rpc(
-    target: Target,
+    target: MemoryTarget,
     listen: Annotated[
         str, option("auto, stdio, unix, unix:PATH, tcp or tcp:PORT.", "--listen", metavar="ADDRESS")
     ] = "auto",
@@ -61,7 +61,7 @@ def rpc(
 
 @command()
 def serve(
-    target: Target,
+    target: MemoryTarget,
     host: Annotated[str, option("Address to listen on.", "--host", metavar="ADDRESS")] = "127.0.0.1",
     port: Annotated[
         int, option("Port to listen on; 0 takes a free one.", "--port", min=0, max=65535, metavar="N")
@@ -115,7 +115,7 @@ def _token_files(given: list[str]) -> tuple[tuple[str, Path], ...]:
 
 
 @command()
-def mcp(target: Target, rules: Rules = None, as_json: bool = False) -> None:
+def mcp(target: MemoryTarget, rules: Rules = None, as_json: bool = False) -> None:
     """Serve the memory to an MCP client on stdin and stdout; the client starts this command. For HTTP, use serve.
 
     [dim]holdfast mcp --namespace ana[/dim]

@@ -7,7 +7,7 @@ from contextlib import closing
 from dataclasses import replace
 from typing import Annotated
 
-from holdfast.cli.command import Target, argument, command, json_text, option, print_json, progress_bar
+from holdfast.cli.command import MemoryTarget, argument, command, json_text, option, print_json, progress_bar
 from holdfast.cli.render import console, megabytes, plural, printable
 from holdfast.results import BackedUp, Copied, Exported, ImportAnswer, Restored
 
@@ -19,7 +19,7 @@ Backup = Annotated[str, argument("A backup.", "FILE")]
 
 @command(without=("embedder",))
 def export(
-    target: Target, file: Annotated[str, argument('File to write; "-" is stdout.', "FILE")], as_json: bool = False
+    target: MemoryTarget, file: Annotated[str, argument('File to write; "-" is stdout.', "FILE")], as_json: bool = False
 ) -> None:
     """Write the whole log of a namespace to a file: every turn and every action, in order.
 
@@ -38,7 +38,7 @@ def export(
 
 @command("transfer_verbs.show_imported")
 def import_(
-    target: Target,
+    target: MemoryTarget,
     file: Annotated[str, argument('An export; "-" reads stdin.', "FILE")],
     wait: Annotated[bool, option("Wait until the new messages are embedded.", "--wait/--no-wait")] = True,
 ) -> object:
@@ -55,7 +55,7 @@ def import_(
 
 
 @command("transfer_verbs.show_backup", without=("namespace", "embedder"))
-def backup(target: Target, file: Annotated[str, argument("File to write.", "FILE")]) -> object:
+def backup(target: MemoryTarget, file: Annotated[str, argument("File to write.", "FILE")]) -> object:
     """Copy the whole store with all its namespaces while it is in use, and verify the copy.
 
     [dim]holdfast backup memory-2026-05-04.db[/dim]
@@ -68,7 +68,7 @@ def backup(target: Target, file: Annotated[str, argument("File to write.", "FILE
 
 @command("transfer_verbs.show_backup", without=("namespace", "embedder"))
 def restore(
-    target: Target,
+    target: MemoryTarget,
     file: Backup,
     force: Annotated[bool, option("Replace an existing store, which is kept under another name.", "--force")] = False,
 ) -> object:
@@ -84,7 +84,7 @@ def restore(
 
 @command("transfer_verbs.show_copied", without=("store", "embedder"))
 def copy(
-    target: Target,
+    target: MemoryTarget,
     source: Annotated[str, argument("Store to read: a path or postgresql://…", "SOURCE")],
     destination: Annotated[str, argument("Store to write.", "TARGET")],
     namespace: Annotated[

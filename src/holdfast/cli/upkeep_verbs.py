@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from holdfast.cli.command import Target, argument, command, option, progress_bar
+from holdfast.cli.command import MemoryTarget, argument, command, option, progress_bar
 from holdfast.cli.render import console, make_table, megabytes, plural, printable
 from holdfast.errors import InputError
 from holdfast.serve.reference import PARAMETERS as HELP
@@ -29,7 +29,7 @@ _UNHEALTHY = _REMAINS = 3
 
 @command("upkeep_verbs.show_janitor", without=("embedder",))
 def janitor(
-    target: Target,
+    target: MemoryTarget,
     dry_run: Annotated[bool, option(HELP["janitor"]["dry_run"], "--dry-run")] = False,
     cull: Annotated[bool, option(HELP["janitor"]["cull"], "--cull")] = False,
     undo: Annotated[str | None, option("Undo this run, for example 2026-W19.", "--undo", metavar="RUN")] = None,
@@ -48,7 +48,7 @@ def _limit(what: str) -> Any:
 
 @command("upkeep_verbs.show_diagnosis", exit_code=lambda found: 0 if found.healthy else _UNHEALTHY)
 def doctor(
-    target: Target,
+    target: MemoryTarget,
     path: Annotated[
         str | None,
         argument("Memories of another system: a mem0 export or history.db, MEMORY.md files, an MCP memory.", "[PATH]"),
@@ -93,7 +93,7 @@ def doctor(
 
 @command("upkeep_verbs.show_erased", exit_code=lambda made: _REMAINS if made.proof and made.proof.found else 0)
 def erase(
-    target: Target,
+    target: MemoryTarget,
     session: Annotated[str | None, option(HELP["erase"]["session"], metavar="NAME")] = None,
     turn: Annotated[str | None, option(HELP["erase"]["turn"], metavar="ID")] = None,
     record: Annotated[str | None, option(HELP["erase"]["record"], metavar="ID")] = None,
@@ -125,7 +125,7 @@ def _confirm(what: str) -> None:
 
 @command("render_insight.show_calibration")
 def calibrate(
-    target: Target,
+    target: MemoryTarget,
     labels: Annotated[
         Path | None,
         option('One label per line: {"turn": ID, "useful": true} or {"g": 0.4, "useful": false}.', metavar="FILE"),
@@ -144,7 +144,7 @@ def calibrate(
 
 @command("render_insight.show_tuning")
 def similarity(
-    target: Target,
+    target: MemoryTarget,
     threshold: Annotated[
         list[float] | None, option("Threshold to try; repeatable.", "--threshold", metavar="COSINE")
     ] = None,
@@ -168,7 +168,7 @@ _STORE_ONLY = ("namespace", "embedder")
 
 
 @command("upkeep_verbs.show_store", without=_STORE_ONLY)
-def info(target: Target) -> object:
+def info(target: MemoryTarget) -> object:
     """Show the location, engine, schema and size of the store, and the server it is on.
 
     [dim]holdfast store info --store postgresql://holdfast@db.example/memory[/dim]
@@ -178,7 +178,7 @@ def info(target: Target) -> object:
 
 
 @command("upkeep_verbs.show_store", without=_STORE_ONLY)
-def migrate(target: Target) -> object:
+def migrate(target: MemoryTarget) -> object:
     """Update the tables to the schema of this version, as opening the store does, and do nothing else.
 
     [dim]holdfast store migrate --store postgresql://holdfast@db.example/memory[/dim]
@@ -188,7 +188,7 @@ def migrate(target: Target) -> object:
 
 
 @command("upkeep_verbs.show_store", without=_STORE_ONLY)
-def shard(target: Target) -> object:
+def shard(target: MemoryTarget) -> object:
     """Distribute the store by namespace over the nodes of a PostgreSQL server with Citus.
 
     [dim]holdfast store shard --store postgresql://holdfast@db.example/memory[/dim]
@@ -207,7 +207,7 @@ def _describe(store: Store) -> StoreAnswer:
 
 
 @command("upkeep_verbs.show_rebuild")
-def rebuild(target: Target) -> object:
+def rebuild(target: MemoryTarget) -> object:
     """Drop every view of the namespace and rebuild it from the log; answers stay the same.
 
     [dim]holdfast store rebuild --namespace ana[/dim]

@@ -46,7 +46,7 @@ class Failure:
     """Name of the error in holdfast.errors."""
     message: str
     advice: str
-    """What to do about it."""
+    """Advice for the caller."""
     code: int
     """For JSON-RPC."""
     status: int
@@ -99,7 +99,7 @@ _PLACE = re.compile(
     rf"|(?<![\w./\\])(?:[A-Za-z]:)?{_BELOW}"  # an absolute path
     r"|\"[^\"\s]+\", port \d+"  # a host, as PostgreSQL names it
 )
-"""What looks like a path or an address; besides the known ones, because a library may name others."""
+"""Anything like a path or an address, because a library may name places other than the known ones."""
 _A_COPY = "a copy that the operator keeps"
 
 

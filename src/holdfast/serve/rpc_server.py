@@ -221,7 +221,7 @@ class Channel:
     stop_reading: Callable[[], None]
     """Ends its input; responses are still written."""
     token: str | None = None
-    """What it must send first, if anything."""
+    """The token that it must send first, if any."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def send(self, line: bytes) -> None:

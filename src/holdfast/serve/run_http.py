@@ -35,7 +35,7 @@ _OTHER_FILES = 100
 
 @dataclass(frozen=True)
 class Binding:
-    """Where to serve, under which names, and with which tokens."""
+    """The address to serve on, its names and its tokens."""
 
     host: str
     port: int

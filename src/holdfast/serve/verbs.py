@@ -47,7 +47,7 @@ Arguments = Mapping[str, Any]
 
 
 class Danger(StrEnum):
-    """What a verb may do to a memory."""
+    """Effect of a verb on a memory."""
 
     READS = "reads"
     WRITES = "writes"
@@ -57,7 +57,7 @@ class Danger(StrEnum):
 
 @dataclass(frozen=True)
 class CallContext:
-    """What a server adds to every call."""
+    """Values that a server adds to every call."""
 
     rules: tuple[str, ...] = ()
     """Rule files for `context`. Only the operator names them: a caller who could would read any file of the server."""

@@ -1,4 +1,4 @@
-"""Attacks on what is answered: other memories seen through a keyhole, errors that should not be, errors without end."""
+"""Attacks on answers: side channels to other memories, unexpected errors, endless errors."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_a_long_list_reports_its_first_wrong_value(verb: str, given: dict[str, o
 
 
 def quickly(ask: Callable[[], _Said]) -> _Said:
-    """What was answered, within a second of all threads' processor time; half of that is the client's own."""
+    """Return the answer, within a second of processor time; half of that is the client's own."""
     started = time.process_time()
     said = ask()
     assert time.process_time() - started < 1.0 * slowness()

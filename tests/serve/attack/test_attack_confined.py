@@ -1,4 +1,4 @@
-"""What a caller learns who reaches one memory alone: nothing of where the store lies, nothing of other memories."""
+"""A caller of one memory learns neither the location of the store nor anything about other memories."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_a_confined_caller_cannot_check_the_store(folder: Path, open_peer: OpenP
 @pytest.mark.requirement("INV-4", "SAFE-1")
 def test_degradation_is_reported_without_paths(folder: Path, open_peer: OpenPeer) -> None:
     class Away(HashEmbedder):
-        """It names, as models do, where it lies."""
+        """Names its location in errors, as models do."""
 
         def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
             raise ModelUnavailable("/opt/models/e5.onnx and http://10.9.8.7:4242/v1 are away")
@@ -198,7 +198,7 @@ def ask_all(client: httpx2.Client) -> dict[str, object]:
 
 
 def settled(said: str) -> object:
-    """Without what differs from call to call: times, and ids of what is made anew."""
+    """Remove what differs from call to call: times, and ids of new items."""
     moments = re.sub(r'"\d{4}-\d\d-\d\dT[^"]*Z"', '"then"', re.sub(r'"(ms|seconds)":[\d.e-]+', r'"\1":0', said))
     return json.loads(re.sub(r'"[tr]-[0-9a-f]{12,}"', '"id"', moments))
 

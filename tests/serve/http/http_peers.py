@@ -1,4 +1,4 @@
-"""What the tests of HTTP speak with: a real server on a real port, in this process or in one of its own."""
+"""Helpers of the HTTP tests: a server on a real port, in this process or in another."""
 
 from __future__ import annotations
 

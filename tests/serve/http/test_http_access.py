@@ -1,4 +1,4 @@
-"""Hostile requests, over a real port: none is let in, and the server goes on answering those who may ask."""
+"""Hostile requests over a real port are refused, and the server continues to answer permitted ones."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SHOWN = f"Cookie: {COOKIE}={cookie_for(TOKEN)}"
 
 
 def is_well(server: Server) -> bool:
-    """Whether the server still answers, and nothing was kept."""
+    """Return whether the server still answers and has stored nothing."""
     assert server.memories is not None
     with server.memories.lend() as memory:
         return server.ask(f"Host: {server.host}", BEARER) == 200 and memory.status().turns == 0

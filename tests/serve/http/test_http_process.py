@@ -1,4 +1,4 @@
-"""`holdfast serve` as a process: it says where it listens, a stop loses nothing, and a crowd does no harm."""
+"""`holdfast serve` as a process: its address, a stop without loss, and many connections."""
 
 from __future__ import annotations
 

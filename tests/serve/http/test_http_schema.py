@@ -1,4 +1,4 @@
-"""schemathesis asks what the OpenAPI document allows, and much that it does not: no 5xx, no surprise."""
+"""schemathesis sends valid and invalid requests of the OpenAPI document: no 5xx, no surprise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MCP and the inspector hang in the same server, behind the same guard."""
+"""MCP and the inspector run in the same server, behind the same middleware."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every verb answers over HTTP as it does in process; errors are told as problems; exports are streamed."""
+"""Verbs answer over HTTP as they do in process; errors are problems; exports are streamed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`holdfast serve --processes`: several answer on one port, none is missed when it dies, all end with the first."""
+"""`holdfast serve --processes`: several answer on one port, are restarted, and end with the first."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MANY = 40  # connections: that all of them come to one of two processes happens
 
 
 def workers_of(pid: int) -> list[int]:
-    """Whichever thread started them."""
+    """Return the worker processes of a server, whichever thread started them."""
     children = [one for task in Path(f"/proc/{pid}/task").glob("*/children") for one in task.read_text().split()]
     return [int(child) for child in children if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()]
 

@@ -1,4 +1,4 @@
-"""What a person does in the inspector: it does what it says, can be undone, and leaves its reason."""
+"""Actions in the inspector: their effect, their undo and their reason."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def test_an_invalid_form_is_refused(site: Site, body: bytes) -> None:
     assert answer.status_code == 422 and "notice" in answer.text
 
 
-# --- behind the guard
+# --- behind the middleware
 
 
 @pytest.mark.requirement("API-5", "SAFE-3")

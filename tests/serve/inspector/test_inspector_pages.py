@@ -28,7 +28,7 @@ def site(tmp_path: Path) -> Iterator[Site]:
 
 
 def fill(site: Site, count: int) -> None:
-    """So many turns in a third as many sessions, and so many records."""
+    """Store `count` turns in a third as many sessions, and as many records."""
     for number in range(count):
         at = MAY + timedelta(hours=number)
         site.memory.ingest(f"The harbour light number {number} is green", session=f"s{number // 3}", at=at)

@@ -1,4 +1,4 @@
-"""`holdfast mcp` as a process of its own: started by the SDK's client, stopped by a signal."""
+"""`holdfast mcp` as a process: started by the SDK's client, stopped by a signal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model reads: one line an item, dated, with its id; and nothing stored that could pass for anything else."""
+"""Text for models: one dated line per item with its id; stored text cannot pose as anything else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MCP over pipes, with peers who write lines by hand, write what is no message, and leave at will."""
+"""MCP over pipes, with clients that write lines by hand, send invalid ones, and leave at any time."""
 
 from __future__ import annotations
 

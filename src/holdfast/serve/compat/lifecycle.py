@@ -28,7 +28,7 @@ Result = dict[str, object]
 
 
 class ContextEngine:
-    """What a host registers. `ownsCompaction`: it compacts by itself, so the host must not."""
+    """The context engine that a host registers. `ownsCompaction`: it compacts by itself, so the host must not."""
 
     ownsCompaction = True
 

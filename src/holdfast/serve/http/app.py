@@ -131,7 +131,7 @@ async def _unexpected_error(request: Request, error: Exception) -> Response:
 
 
 @dataclass(frozen=True)
-class _Reply:
+class VerbReply:
     status: int
     body: bytes
     media_type: str
@@ -159,7 +159,7 @@ class VerbEndpoint:
         self.metrics.called(self.verb.name, reply.status, time.perf_counter() - start, reply.turns)
         await Response(reply.body, reply.status, _NO_STORE, reply.media_type)(scope, receive, send)
 
-    def _call(self, scope: Scope, body: bytes) -> _Reply:
+    def _call(self, scope: Scope, body: bytes) -> VerbReply:
         try:
             payload = _read_payload(scope, body)
             confined, reads = is_confined(scope), self.verb.danger is Danger.READS
@@ -169,12 +169,12 @@ class VerbEndpoint:
                 self.memories.lend(namespace_of(scope), reads=reads, confined=confined) as memory,
             ):
                 answer = call_verb(self.verb, memory, payload, context)
-            return _Reply(200, encode(answer), _JSON, _count_turns(answer))
+            return VerbReply(200, encode(answer), _JSON, _count_turns(answer))
         except HttpProblem as problem:
             failure = problem.failure
         except Exception as error:  # every error becomes a response, and none ends the server
             failure = failure_of(error)
-        return _Reply(failure.status, encode(problem_body(failure)), PROBLEM)
+        return VerbReply(failure.status, encode(problem_body(failure)), PROBLEM)
 
 
 def _read_payload(scope: Scope, body: bytes) -> Mapping[str, object]:

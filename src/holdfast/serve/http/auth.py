@@ -63,7 +63,7 @@ class Addresses:
     """The names by which clients may call this server: the only accepted Host headers and origins."""
 
     own: frozenset[str]
-    """Where it listens: ADDRESS:PORT."""
+    """The addresses it listens on: ADDRESS:PORT."""
     named: frozenset[str] = frozenset()
     """Names that the operator gave it, perhaps behind a proxy that speaks TLS."""
 

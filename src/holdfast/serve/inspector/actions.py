@@ -20,7 +20,7 @@ from holdfast.serve.inspector.views import Inspector, PageRequest
 
 @dataclass(frozen=True)
 class ActionResult:
-    """What was done, and what would undo it."""
+    """The result of an action, and how to undo it."""
 
     message: str
     about: str

@@ -1,4 +1,4 @@
-"""What all pages share: parsed requests, the memory they show, templates and error pages."""
+"""Shared parts of the pages: parsed requests, the memory they show, templates and error pages."""
 
 from __future__ import annotations
 
