@@ -15,7 +15,6 @@ _EMBED_S = 2.0  # how long `remember` waits for the new record to be embedded
 
 Id = Annotated[str, argument(HELP["why"]["id"], "ID")]
 Session = Annotated[str, argument(HELP["thread"]["session"], "SESSION")]
-OnlySession = Annotated[str | None, option(HELP["search"]["session"], "--session", "-s", metavar="NAME")]
 Limit = Annotated[int, option(HELP["search"]["limit"], "--limit", "-l", metavar="N")]
 Since = Annotated[str | None, option(HELP["search"]["since"], metavar="TIME")]
 Until = Annotated[str | None, option(HELP["search"]["until"], metavar="TIME")]
@@ -27,7 +26,7 @@ def search(
     question: Annotated[str, argument(HELP["search"]["query"], "QUESTION")],
     limit: Limit = 10,
     kind: Annotated[str | None, option(HELP["search"]["kind"], metavar="KIND")] = None,
-    session: OnlySession = None,
+    session: Annotated[str | None, option(HELP["search"]["session"], "--session", "-s", metavar="NAME")] = None,
     since: Since = None,
     until: Until = None,
     as_of: Annotated[str | None, option(HELP["search"]["as_of"], "--as-of", metavar="TIME")] = None,
@@ -51,7 +50,7 @@ def recent(
     kind: Annotated[str, option(HELP["recent"]["kind"], metavar="KIND")] = "turn",
     since: Since = None,
     until: Until = None,
-    session: OnlySession = None,
+    session: Annotated[str | None, option(HELP["recent"]["session"], "--session", "-s", metavar="NAME")] = None,
 ) -> object:
     """List the newest turns, exchanges or records, by the time they were said.
 

@@ -101,7 +101,7 @@ def erase(
     prove: Annotated[bool, option(HELP["erase"]["prove"], "--prove")] = False,
     yes: Annotated[bool, option("Do not ask for confirmation.", "--yes", "-y")] = False,
 ) -> object:
-    """Destroy a session, turn, record or namespace with everything derived from it. Cannot be undone; forget can.
+    """Destroy a session, turn, record or namespace with everything derived from it. Cannot be undone, unlike forget.
 
     [dim]holdfast erase --session support-chat --prove · holdfast erase --everything --namespace ana[/dim]
     """
