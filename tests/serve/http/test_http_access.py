@@ -143,6 +143,19 @@ def test_a_large_body_is_refused_without_reading_it(tmp_path: Path) -> None:
         assert is_well(server)
 
 
+def test_a_small_body_is_read_before_its_request_is_refused(tmp_path: Path) -> None:
+    """Otherwise the connection would be closed with unread data, and the client might not get the response."""
+    with served(tmp_path) as server, socket.create_connection(("127.0.0.1", server.port), WAIT_S) as peer:
+        head = f"POST /v1/ingest HTTP/1.1\r\nHost: {server.host}\r\nContent-Length: 13\r\n\r\n"
+        peer.sendall(head.encode())
+        peer.settimeout(0.2)
+        with pytest.raises(TimeoutError):
+            peer.recv(1)
+        peer.settimeout(WAIT_S)
+        peer.sendall(b'{"text": "x"}')
+        assert b" 401 " in hear(peer).splitlines()[0]
+
+
 def test_a_chunked_body_ends_at_the_limit(tmp_path: Path) -> None:
     small = ServeSettings(max_request_bytes=1_000_000)
     with served(tmp_path, serve=small) as server:

@@ -27,6 +27,7 @@ _SECURITY_HEADERS = (
 _HEALTH = "/healthz"
 _ANONYMOUS = Caller(Credential.NONE)
 _SOON = {"retry-after": "1"}
+_DISCARDED_BYTES, _DISCARD_S = 64_000, 1.0
 
 
 class BodyReader:
@@ -82,6 +83,17 @@ def _declared_length(scope: Scope) -> int | None:
     if b"transfer-encoding" in headers:
         return None
     return int(headers.get(b"content-length", b"0"))  # h11 accepts digits only
+
+
+async def _discard_body(scope: Scope, receive: Receive) -> None:
+    """Read a small body before its request is refused: closing a connection with unread data would reset it, and the
+    client might not get the response.
+    """
+    if not 0 < (_declared_length(scope) or 0) <= _DISCARDED_BYTES:
+        return
+    with anyio.move_on_after(_DISCARD_S):
+        while (message := await receive())["type"] == "http.request" and message.get("more_body", False):
+            pass
 
 
 def _too_large(max_bytes: int) -> HttpProblem:
@@ -140,7 +152,7 @@ class AccessMiddleware:
             await send({"type": "websocket.close", "code": 1008})
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        called = False
+        reading = called = False
         with self._metrics.in_flight() as others:
             try:
                 caller = self._admit(scope, others)
@@ -149,11 +161,14 @@ class AccessMiddleware:
                     max_bytes = self._settings.stranger_kb * 1000
                 if caller.namespace is not None:
                     scope = confine(scope, caller.namespace)
+                reading = True
                 async with self._bodies.read(scope, receive, max_bytes) as whole:
                     called = True
                     await self._app(scope, whole, send)
             except HttpProblem as problem:
                 self._metrics.refused(problem.failure.type)
+                if not reading:
+                    await _discard_body(scope, receive)
                 await self._refusal(scope, problem)(scope, receive, send)
             except ClientDisconnect:
                 if called:
@@ -186,7 +201,7 @@ class AccessMiddleware:
         browser = any(key == b"accept" and b"text/html" in value for key, value in scope["headers"])
         if problem.failure.status == 401 and browser and scope["method"] == "GET":
             return RedirectResponse("/login", 303, {"cache-control": "no-store"})
-        # The rest of the body is not read, so the connection ends with the response.
+        # A large body is not read, so the connection ends with the response.
         return problem_response(problem.failure, {"connection": "close", **problem.headers})
 
 
