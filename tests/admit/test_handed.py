@@ -12,7 +12,7 @@ from holdfast.gate.own_words import own_words, pasted_parts
 from holdfast.memory import Memory
 from holdfast.model import Kind, Record
 from holdfast.results import RecentRecords
-from holdfast.serve.mcp.text import Telling
+from holdfast.serve.mcp.text import TextFormatter
 from holdfast.settings import CompactSettings, Settings
 from tests.support.memories import QUICK, assistant, user
 
@@ -98,7 +98,7 @@ def test_an_answer_of_our_own_tools_that_is_pasted_back_says_nothing_anew(memory
     memory.ingest("I work nights as a nurse in Évora.")
     memory.flush()
     made = records(memory)
-    told = Telling(Settings()).tell(RecentRecords(records=tuple(made)))
+    told = TextFormatter(Settings()).format(RecentRecords(records=tuple(made)))
     assert len(made) == 2 and all(record.text in told for record in made)
     turn = memory.ingest(f"{told}\n\nI sold the mule in May.")
     memory.flush()

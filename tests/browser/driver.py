@@ -52,7 +52,7 @@ class Browser:
         return str(self._ask("GET", "/title"))
 
     def run(self, script: str, *given: object) -> object:
-        """What a script gives back; the page's own content policy does not bind WebDriver."""
+        """Return the result of a script; the page's content policy does not apply to WebDriver."""
         return self._ask("POST", "/execute/sync", {"script": script, "args": list(given)})
 
     def text(self, selector: str = "body") -> str:
@@ -98,7 +98,7 @@ class Browser:
         return base64.b64decode(str(self._ask("GET", "/screenshot")))
 
     def console(self) -> list[str]:
-        """What the console got since the last look: a page that is well leaves it empty."""
+        """Return the new console messages; a good page has none."""
         entries = self._ask("POST", "/se/log", {"type": "browser"})
         assert isinstance(entries, list)
         return [str(entry["message"]) for entry in entries]

@@ -90,9 +90,7 @@ def first(browser: Browser, selector: str) -> str:
 
 @pytest.mark.requirement("API-5")
 @pytest.mark.parametrize("count", [0, 1, MANY])
-def test_every_page_opens_without_a_word_on_the_console_and_without_asking_anybody(
-    browser: Browser, tmp_path: Path, count: int
-) -> None:
+def test_pages_open_without_console_messages_or_outside_requests(browser: Browser, tmp_path: Path, count: int) -> None:
     store = tmp_path / "memory.db"
     if count:
         fill_large(store, count)
@@ -114,7 +112,7 @@ def test_every_page_opens_without_a_word_on_the_console_and_without_asking_anybo
 
 
 @pytest.mark.requirement("API-5", "INV-2", "SAFE-4")
-def test_what_is_stored_does_no_harm_on_any_page(browser: Browser, tmp_path: Path) -> None:
+def test_stored_text_does_no_harm_on_any_page(browser: Browser, tmp_path: Path) -> None:
     store = tmp_path / "memory.db"
     fill_hostile(store)
     with serving(store) as server:
@@ -138,9 +136,7 @@ def test_what_is_stored_does_no_harm_on_any_page(browser: Browser, tmp_path: Pat
 
 
 @pytest.mark.requirement("API-5")
-def test_a_person_forgets_undoes_corrects_leafs_and_asks_by_mouse_and_keyboard(
-    browser: Browser, tmp_path: Path
-) -> None:
+def test_actions_paging_and_search_work_by_mouse_and_keyboard(browser: Browser, tmp_path: Path) -> None:
     store = tmp_path / "memory.db"
     fill_large(store, 120)
     with serving(store) as server:
@@ -158,17 +154,17 @@ def test_a_person_forgets_undoes_corrects_leafs_and_asks_by_mouse_and_keyboard(
         assert browser.run("return [...document.querySelectorAll('[data-item]')].indexOf(document.activeElement)") == 1
         browser.click("[data-item]:focus [action='/inspector/forget'] button")
         browser.wait_for("document.querySelectorAll('.card.forgotten').length === 1")
-        assert "Forgotten" in browser.text("#said")
-        browser.click("#said button")
-        browser.wait_for("document.querySelector('#said').innerText.includes('Taken back')")
+        assert "Forgotten" in browser.text("#message")
+        browser.click("#message button")
+        browser.wait_for("document.querySelector('#message').innerText.includes('Undone')")
         browser.wait_for("document.querySelector('.card.forgotten') === null")
 
         look(browser, server, first(browser, ".card .meta a"))
         browser.click("#correct summary")
         browser.run("document.querySelector('#new-text').value = 'The crates were full of herring'")
         browser.click("#correct button")
-        browser.wait_for("document.querySelector('#said a') && document.querySelector('.card.forgotten')")
-        look(browser, server, first(browser, "#said a"))
+        browser.wait_for("document.querySelector('#message a') && document.querySelector('.card.forgotten')")
+        look(browser, server, first(browser, "#message a"))
         assert "it corrects r-" in browser.text("main")
 
         browser.keys("/")
@@ -176,7 +172,7 @@ def test_a_person_forgets_undoes_corrects_leafs_and_asks_by_mouse_and_keyboard(
         browser.wait_for("location.pathname === '/inspector/search' && document.querySelector('.hits .card') !== null")
         assert "The crates were full of herring" in browser.text(".hits li:first-child")
         browser.run("document.querySelector('#ask').value = 'mackerel pier'")
-        browser.click(".seek button")
+        browser.click(".search-form button")
         browser.wait_for("document.querySelectorAll('.hits .card').length === 20")
         browser.click("footer button")
         browser.wait_for("location.pathname === '/login'")
@@ -187,7 +183,7 @@ def test_a_person_forgets_undoes_corrects_leafs_and_asks_by_mouse_and_keyboard(
 
 
 @pytest.mark.requirement("API-5")
-def test_the_pictures_of_the_guide_are_taken_light_dark_and_on_a_phone(browser: Browser, tmp_path: Path) -> None:
+def test_the_pictures_of_the_docs_are_taken(browser: Browser, tmp_path: Path) -> None:
     folder = Path(os.environ.get("HOLDFAST_PICTURES") or tmp_path)
     store, rules = tmp_path / "memory.db", tmp_path / "AGENTS.md"
     fill_month(store)

@@ -1,4 +1,4 @@
-"""What a test says to `holdfast`, and what it hears."""
+"""Helpers of the CLI tests: one run of `holdfast` and its output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One verb alone is the verb that it is among all, and a question loads nothing that it does not need."""
+"""A command is the same alone and among all, and search imports nothing that it does not need."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _FOR_OTHERS = {
 
 
 def _verbs(*args: str) -> dict[str, object]:
-    """What the app offers for these arguments: each verb with its options and help, groups with their verbs."""
+    """Return the commands for these arguments, with their options and help; groups with their commands."""
     return {name: _told(one) for name, one in getattr(get_command(open_app(args)), "commands", {}).items()}
 
 
@@ -39,7 +39,7 @@ def _told(command: object) -> object:
     return getattr(command, "help", None), getattr(command, "rich_help_panel", None), options
 
 
-def test_a_verb_alone_is_the_same_as_among_all() -> None:
+def test_a_command_alone_equals_the_one_among_all() -> None:
     everything = _verbs()
     assert len(everything) > 30
     for name, told in everything.items():
@@ -49,11 +49,11 @@ def test_a_verb_alone_is_the_same_as_among_all() -> None:
 
 
 @pytest.mark.parametrize("args", [("--help",), ("serch", "x"), ("--version",)])
-def test_what_begins_with_no_verb_opens_all(args: tuple[str, ...]) -> None:
+def test_without_a_known_command_all_are_loaded(args: tuple[str, ...]) -> None:
     assert list(_verbs(*args)) == list(_verbs())
 
 
-def test_a_question_loads_nothing_that_is_for_other_verbs(tmp_path: Path) -> None:
+def test_search_imports_nothing_of_other_commands(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", _ASK, str(tmp_path / "memory.db")], capture_output=True, text=True, check=True
     )

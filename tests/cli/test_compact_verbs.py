@@ -29,7 +29,7 @@ def yard(holdfast: Holdfast, tmp_path: Path) -> Holdfast:
 
 
 @pytest.mark.requirement("COMP-8")
-def test_compact_says_what_it_did_and_how_to_look_at_it(yard: Holdfast) -> None:
+def test_compact_prints_its_result_and_the_next_command(yard: Holdfast) -> None:
     said = yard("compact", "yard", "--force")
     assert (said.code, said.err) == (0, "")
     assert "yard: 60 turns left the active view" in said.out
@@ -39,13 +39,13 @@ def test_compact_says_what_it_did_and_how_to_look_at_it(yard: Holdfast) -> None:
 
 
 @pytest.mark.requirement("COMP-8")
-def test_compact_says_why_it_did_nothing(yard: Holdfast) -> None:
+def test_compact_prints_why_it_did_nothing(yard: Holdfast) -> None:
     said = yard("compact", "yard")
     assert said.code == 0 and "within the budget of 2000" in said.out and "holdfast active" not in said.out
 
 
 @pytest.mark.requirement("COMP-7")
-def test_active_shows_digests_and_rules_before_the_turns_and_expand_the_turns_behind(yard: Holdfast) -> None:
+def test_active_shows_digests_first_and_expand_their_turns(yard: Holdfast) -> None:
     made = yard("compact", "yard", "--force", "--json").json
     shown = yard("active", "yard")
     head = shown.out.splitlines()[0]
@@ -58,13 +58,13 @@ def test_active_shows_digests_and_rules_before_the_turns_and_expand_the_turns_be
     assert behind[0]["text"] in " ".join(yard("expand", summary["id"], "--full").out.split())
 
 
-def test_a_session_or_id_that_is_not_there_is_named(yard: Holdfast) -> None:
+def test_an_unknown_session_or_id_is_named(yard: Holdfast) -> None:
     for words in (("compact", "nowhere"), ("active", "nowhere"), ("expand", "r-nowhere")):
         said = yard(*words)
         assert said.code == 1 and said.err.startswith("holdfast: there is no ") and words[1] in said.err
 
 
-def test_a_session_named_like_markup_is_shown_as_it_is(holdfast: Holdfast, tmp_path: Path) -> None:
+def test_markup_in_a_session_name_is_printed_as_text(holdfast: Holdfast, tmp_path: Path) -> None:
     name = "[red]yard[/red]\x1b[31m"
     path = write(tmp_path / "talk.jsonl", name, boatyard(40))
     assert holdfast("ingest", str(path)).code == 0

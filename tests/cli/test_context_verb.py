@@ -13,7 +13,7 @@ ASKED = json.dumps([{"role": "user", "content": "which city did I move to?"}])
 
 
 @pytest.mark.requirement("CTX-1", "API-1")
-def test_the_block_is_printed_for_messages_on_stdin(holdfast: Holdfast, talk: Path, tmp_path: Path) -> None:
+def test_context_prints_the_block_for_messages_on_stdin(holdfast: Holdfast, talk: Path, tmp_path: Path) -> None:
     holdfast("ingest", str(talk))
     rules = tmp_path / "AGENTS.md"
     rules.write_text("- Never push to main.\n")
@@ -24,7 +24,7 @@ def test_the_block_is_printed_for_messages_on_stdin(holdfast: Holdfast, talk: Pa
 
 
 @pytest.mark.requirement("CTX-8")
-def test_explain_tells_every_candidate_with_its_reason(holdfast: Holdfast, talk: Path, tmp_path: Path) -> None:
+def test_explain_lists_every_candidate_with_its_reason(holdfast: Holdfast, talk: Path, tmp_path: Path) -> None:
     holdfast("ingest", str(talk))
     messages = tmp_path / "messages.json"
     messages.write_text(json.dumps({"messages": json.loads(ASKED)}))
@@ -32,7 +32,7 @@ def test_explain_tells_every_candidate_with_its_reason(holdfast: Holdfast, talk:
     assert "found, rank 1" in said.out and "of 900 tokens" in said.out and "never cut" in said.out
 
 
-def test_json_holds_the_messages_the_text_and_the_receipt(holdfast: Holdfast, talk: Path) -> None:
+def test_context_json_has_messages_text_and_receipt(holdfast: Holdfast, talk: Path) -> None:
     holdfast("ingest", str(talk))
     answer = holdfast("context", "-", "--session", "other", "--json", stdin=ASKED).json
     messages, text, receipt = answer["messages"], answer["text"], answer["receipt"]
@@ -44,7 +44,7 @@ def test_json_holds_the_messages_the_text_and_the_receipt(holdfast: Holdfast, ta
 
 
 @pytest.mark.parametrize("given", ["no json", '"text"', "[1]", '{"other": []}'])
-def test_what_is_no_list_of_messages_is_a_mistake_that_is_named(holdfast: Holdfast, given: str) -> None:
+def test_context_names_invalid_messages(holdfast: Holdfast, given: str) -> None:
     said = holdfast("context", "-", stdin=given)
     assert said.code == 2 and said.err.startswith("holdfast: stdin")
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.cli.demo import what_next
+from holdfast.cli.demo import show_next_steps
 from holdfast.demo import month, questions
 
 from .command import Holdfast
@@ -18,14 +18,14 @@ def test_every_question_names_turns_of_the_month() -> None:
     assert all(question.keys and set(question.keys) <= keys for question in asked)
 
 
-def test_the_demo_finds_every_answer_it_shows_among_the_first_two_hits(holdfast: Holdfast) -> None:
+def test_the_demo_finds_every_answer_in_two_hits(holdfast: Holdfast) -> None:
     answer = holdfast("demo", "--json").json
     assert isinstance(asked := answer["asked"], list)
     assert len(asked) >= 8
     assert [one["question"] for one in asked if one["found_at"] is None] == []
 
 
-def test_the_demo_tells_what_was_kept_what_changed_and_what_the_gates_did(holdfast: Holdfast) -> None:
+def test_the_demo_reports_records_changes_and_gate_counts(holdfast: Holdfast) -> None:
     answer = holdfast("demo", "--json").json
     kept, changed, stats = answer["kept"], answer["changed"], answer["stats"]
     assert isinstance(kept, list) and isinstance(changed, dict) and isinstance(stats, dict)
@@ -46,14 +46,14 @@ def test_the_demo_prints_counts_answers_reasons_and_what_to_try(holdfast: Holdfa
         "✓ hit 1",
         "What did we talk about last?",
         "• kept:",
-        "were picked because search finds them",
+        "are ones search gets right",
         "Try next",
     ):
         assert part in said.out
     assert holdfast("status", "--json").json["turns"] == 0  # HOLDFAST_STORE is left alone
 
 
-def test_where_holdfast_is_not_on_the_path_the_demo_says_how_it_comes_there(
+def test_the_demo_says_how_to_put_holdfast_on_the_path(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     home = tmp_path / ".venv" / "bin"
@@ -62,10 +62,10 @@ def test_where_holdfast_is_not_on_the_path_the_demo_says_how_it_comes_there(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.executable", str(home / "python"))
     monkeypatch.setenv("PATH", str(tmp_path))
-    what_next(None, "bree")
+    show_next_steps(None, "bree")
     assert ". .venv/bin/activate" in capsys.readouterr().out
     (tmp_path / "holdfast").touch(mode=0o755)
-    what_next(None, "bree")
+    show_next_steps(None, "bree")
     assert "activate" not in capsys.readouterr().out
 
 

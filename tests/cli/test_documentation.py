@@ -36,7 +36,7 @@ def test_every_command_and_option_is_documented(path: str, options: list[str]) -
 
 
 @pytest.mark.parametrize("page", ["README", "docs/authored", "docs/compaction", "docs/transfer", "docs/when"])
-def test_the_python_of_a_page_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_python_of_the_docs_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("AGENTS.md").write_text("- Never push to main.\n", encoding="utf-8")
     text = (ROOT / f"{page}.md").read_text(encoding="utf-8")

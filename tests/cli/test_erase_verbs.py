@@ -14,21 +14,21 @@ from .command import Holdfast
 pytestmark = pytest.mark.requirement("KEEP-4")
 
 
-def test_without_a_terminal_it_demands_yes_and_destroys_nothing(filled: Holdfast) -> None:
+def test_erase_without_a_terminal_needs_yes(filled: Holdfast) -> None:
     said = filled("erase", "--session", "s1")
-    assert said.code == 2 and "nobody to ask; give --yes" in said.err
+    assert said.code == 2 and "no terminal to confirm it; add --yes" in said.err
     assert "Lisbon" in filled("thread", "s1").out
 
 
-def test_a_session_is_erased_and_the_proof_says_what_it_looked_at(filled: Holdfast) -> None:
+def test_erasing_a_session_prints_its_proof(filled: Holdfast) -> None:
     said = filled("erase", "--session", "s1", "--prove", "--yes")
     assert said.code == 0 and "erased 2 turns" in said.out and "found: nothing" in said.out
-    assert "looked for" in said.out and ".db:" in said.out.replace("\n", "")
+    assert "searched for" in said.out and ".db:" in said.out.replace("\n", "")
     assert "Lisbon" not in filled("recent", "--full").out
     assert "slipway" in filled("recent", "--full").out
 
 
-def test_its_json_is_what_the_contract_says(filled: Holdfast) -> None:
+def test_erase_json_matches_the_contract(filled: Holdfast) -> None:
     made = filled("erase", "--everything", "--prove", "--yes", "--json").json
     Draft202012Validator(schema("erase")).validate(made)
     assert (made["scope"], made["turns"]) == ("namespace", 3)
@@ -37,17 +37,17 @@ def test_its_json_is_what_the_contract_says(filled: Holdfast) -> None:
 @pytest.mark.parametrize(
     ("asked", "told", "code"),
     [
-        ((), "erase one thing: --session NAME", 2),
-        (("--session", "s1", "--everything"), "erase one thing: --session NAME", 2),
+        ((), "choose exactly one of --session", 2),
+        (("--session", "s1", "--everything"), "choose exactly one of --session", 2),
         (("--session", "s", "--yes"), "there is no session 's'", 1),
         (("--turn", "t-1", "--yes"), "there is no turn 't-1'", 1),
     ],
 )
-def test_what_cannot_be_erased_is_said(filled: Holdfast, asked: tuple[str, ...], told: str, code: int) -> None:
+def test_an_impossible_erase_is_reported(filled: Holdfast, asked: tuple[str, ...], told: str, code: int) -> None:
     said = filled("erase", *asked)
     assert said.code == code and told in said.err
 
 
-def test_where_there_is_no_store_none_is_made(filled: Holdfast, tmp_path: Path) -> None:
+def test_erase_creates_no_store(filled: Holdfast, tmp_path: Path) -> None:
     said = filled("erase", "--everything", "--yes", "--store", str(tmp_path / "none.db"))
     assert said.code == 2 and "there is no store" in said.err and not (tmp_path / "none.db").exists()

@@ -40,7 +40,7 @@ def probes(shed: Holdfast, tmp_path: Path) -> Path:
 
 
 @pytest.mark.requirement("EVAL-1", "API-1")
-def test_drafts_are_written_completed_and_asked(shed: Holdfast, tmp_path: Path) -> None:
+def test_drafts_are_written_and_asked_when_completed(shed: Holdfast, tmp_path: Path) -> None:
     path = tmp_path / "drafts.jsonl"
     said = shed("eval", "init", str(path), "--count", "3")
     assert said.code == 0 and "3 drafts in" in said.out
@@ -49,14 +49,14 @@ def test_drafts_are_written_completed_and_asked(shed: Holdfast, tmp_path: Path) 
     assert shed("eval", "run", str(path)).err.startswith("holdfast: every probe is a draft")
     path.write_text("".join(json.dumps({**draft, "draft": number > 0}) + "\n" for number, draft in enumerate(drafts)))
     out = shed("eval", "run", str(path)).out
-    assert out.startswith("1 of 3 probes asked, 2 drafts left out; set ")
+    assert out.startswith("1 of 3 probes asked, 2 drafts skipped; set ")
     assert "3 of 3 probes asked" in shed("eval", "run", str(path), "--drafts").out
     said = shed("eval", "init", str(path))
     assert said.code == 2 and "is there already" in said.err
 
 
 @pytest.mark.requirement("EVAL-1", "API-1")
-def test_a_run_prints_its_figures_and_what_was_missed(shed: Holdfast, probes: Path) -> None:
+def test_a_run_prints_its_figures_and_missed_probes(shed: Holdfast, probes: Path) -> None:
     with probes.open("a") as file:
         file.write('{"question": "the \\u001b[31mgate code", "expect": "r-0"}\n')
     out = shed("eval", "run", str(probes)).out
@@ -67,15 +67,15 @@ def test_a_run_prints_its_figures_and_what_was_missed(shed: Holdfast, probes: Pa
 
 
 @pytest.mark.requirement("EVAL-1")
-def test_the_gate_ends_with_one_when_recall_fell(shed: Holdfast, probes: Path, tmp_path: Path) -> None:
+def test_the_gate_exits_with_1_when_recall_decreased(shed: Holdfast, probes: Path, tmp_path: Path) -> None:
     baseline, newer = str(tmp_path / "baseline.json"), tmp_path / "newer.json"
     assert shed("eval", "run", str(probes), "--save-baseline", baseline).code == 0
     said = shed("eval", "gate", str(probes), "--baseline", baseline)
-    assert said.code == 0 and "no step back" in said.out and "8 probes compared" in said.out
+    assert said.code == 0 and "passed" in said.out and "8 probes compared" in said.out
     for line in probes.read_text().splitlines():
         shed("remember", json.loads(line)["question"])  # the very words of the questions push the answers down
     said = shed("eval", "gate", str(probes), "--baseline", baseline, "--save-baseline", str(newer))
-    assert said.code == 1 and "a step back" in said.out and "fell" in said.out
+    assert said.code == 1 and "failed" in said.out and "decreased" in said.out
     assert not newer.exists()
     assert shed("eval", "gate", str(probes), "--baseline", baseline, "--json").json["passed"] is False
     said = shed("eval", "gate", str(probes), "--baseline", baseline, "--tolerance", "2")
@@ -83,9 +83,9 @@ def test_the_gate_ends_with_one_when_recall_fell(shed: Holdfast, probes: Path, t
 
 
 @pytest.mark.requirement("EVAL-1", "API-1")
-def test_a_sweep_shows_the_front_beside_what_is_in_use(shed: Holdfast, probes: Path) -> None:
+def test_a_sweep_shows_the_front_and_the_current_settings(shed: Holdfast, probes: Path) -> None:
     out = shed("eval", "sweep", str(probes), "--try", "words=.2,.5", "--try", "told=.3").out
-    assert out.startswith("4 configurations, chosen on 4 probes, checked on 4") and "as it is" in out
+    assert out.startswith("4 configurations, chosen on 4 probes, verified on 4") and "current" in out
     assert shed("eval", "sweep", str(probes), "--try", "nothing=1").code == 2
 
 
@@ -103,10 +103,10 @@ def test_two_extractors_are_compared_on_labelled_turns(holdfast: Holdfast, tmp_p
 
 
 @pytest.mark.requirement("EVAL-4", "API-1")
-def test_noise_is_printed_with_and_without_questions(shed: Holdfast, probes: Path) -> None:
+def test_noise_prints_figures_with_and_without_probes(shed: Holdfast, probes: Path) -> None:
     assert "not measured" in shed("eval", "noise").out
     out = shed("eval", "noise", str(probes), "--since", "2026-01-01").out
-    assert "a week" in out and "8 asked" in out and "below the floor" in out
+    assert "per week" in out and "8 searches" in out and "below the floor" in out
 
 
 @pytest.mark.requirement("RECALL-8", "API-1")

@@ -19,14 +19,14 @@ def counts(said: dict[str, object]) -> tuple[object, object, object]:
 
 
 @pytest.mark.requirement("API-1")
-def test_a_summary_says_how_many_turns_were_added(holdfast: Holdfast, talk: Path) -> None:
+def test_ingest_prints_how_many_turns_were_added(holdfast: Holdfast, talk: Path) -> None:
     said = holdfast("ingest", str(talk))
     assert (said.code, said.err) == (0, "")
     assert said.out.startswith("3 turns added, 0 known already; 2 sessions")
 
 
 @pytest.mark.requirement("LOG-7")
-def test_running_it_again_adds_only_what_is_new(holdfast: Holdfast, talk: Path) -> None:
+def test_a_second_ingest_adds_only_new_messages(holdfast: Holdfast, talk: Path) -> None:
     assert counts(holdfast("ingest", str(talk), "--json").json) == (3, 0, 2)
     assert counts(holdfast("ingest", str(talk), "--json").json) == (0, 3, 2)
     with talk.open("a") as file:
@@ -37,7 +37,7 @@ def test_running_it_again_adds_only_what_is_new(holdfast: Holdfast, talk: Path) 
 
 
 @pytest.mark.requirement("LOG-7")
-def test_interleaved_sessions_of_one_file_are_kept_apart_and_in_order(holdfast: Holdfast, tmp_path: Path) -> None:
+def test_interleaved_sessions_of_a_file_stay_separate(holdfast: Holdfast, tmp_path: Path) -> None:
     path = tmp_path / "two.jsonl"
     lines = [{"role": "user", "content": str(n), "session": "ab"[n % 2]} for n in range(6)]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -47,7 +47,7 @@ def test_interleaved_sessions_of_one_file_are_kept_apart_and_in_order(holdfast: 
 
 
 @pytest.mark.requirement("LOG-4")
-def test_a_key_that_stands_twice_in_a_file_is_one_turn(holdfast: Holdfast) -> None:
+def test_a_key_that_occurs_twice_is_one_turn(holdfast: Holdfast) -> None:
     line = json.dumps({"role": "user", "content": "hello", "key": "k"}) + "\n"
     assert counts(holdfast("ingest", "-", "--json", stdin=line * 2).json) == (1, 1, 1)
 
@@ -67,7 +67,7 @@ def test_a_key_that_stands_twice_in_a_file_is_one_turn(holdfast: Holdfast) -> No
         ("chat.jsonl", "", []),
     ],
 )  # fmt: skip
-def test_the_format_is_read_from_the_name_or_the_beginning(
+def test_the_format_is_guessed_from_name_or_content(
     holdfast: Holdfast, tmp_path: Path, name: str, text: str, found: list[str]
 ) -> None:
     path = tmp_path / name
@@ -76,7 +76,7 @@ def test_the_format_is_read_from_the_name_or_the_beginning(
     assert turns_of(holdfast, "chat") == found  # the session is named after the file
 
 
-def test_every_line_of_a_text_can_be_a_turn_of_its_own(holdfast: Holdfast) -> None:
+def test_every_line_of_a_text_can_be_a_turn(holdfast: Holdfast) -> None:
     said = holdfast("ingest", "-", "--lines", "--role", "tool", "--session", "log", stdin="one\n\ntwo\n")
     assert said.out.startswith("2 turns added")
     assert turns_of(holdfast, "log") == ["one", "two"]
@@ -87,13 +87,13 @@ def test_stdin_can_be_json_lines(holdfast: Holdfast) -> None:
     assert counts(holdfast("ingest", "-", "--json", stdin=stdin).json) == (3, 0, 2)
 
 
-def test_content_of_stdin_without_a_session_goes_to_the_default_one(holdfast: Holdfast) -> None:
+def test_stdin_without_a_session_uses_the_default_one(holdfast: Holdfast) -> None:
     holdfast("ingest", "-", stdin="hello there")
     assert turns_of(holdfast, "default") == ["hello there"]
 
 
 @pytest.mark.requirement("LOG-5")
-def test_heartbeats_are_counted_and_not_kept(holdfast: Holdfast) -> None:
+def test_heartbeats_are_counted_and_not_stored(holdfast: Holdfast) -> None:
     lines = [{"role": "user", "content": "ping", "heartbeat": True}, {"role": "user", "content": "hello"}]
     said = holdfast("ingest", "-", "--json", stdin="".join(json.dumps(line) + "\n" for line in lines)).json
     assert (said["added"], said["heartbeats"]) == (1, 1)
@@ -115,7 +115,9 @@ def test_heartbeats_are_counted_and_not_kept(holdfast: Holdfast) -> None:
         (b"[" * 200_000, "cannot be read"),
     ],
 )
-def test_a_bad_line_is_named_and_nothing_is_written(holdfast: Holdfast, talk: Path, bad: bytes, reason: str) -> None:
+def test_an_invalid_line_is_named_and_nothing_is_stored(
+    holdfast: Holdfast, talk: Path, bad: bytes, reason: str
+) -> None:
     talk.write_bytes(talk.read_bytes() + bad + b"\n")
     said = holdfast("ingest", str(talk))
     assert said.code == 2
@@ -126,16 +128,16 @@ def test_a_bad_line_is_named_and_nothing_is_written(holdfast: Holdfast, talk: Pa
 
 
 @pytest.mark.requirement("SAFE-4")
-def test_bad_lines_can_be_left_out_and_are_told(holdfast: Holdfast, talk: Path) -> None:
+def test_invalid_lines_can_be_skipped(holdfast: Holdfast, talk: Path) -> None:
     talk.write_text("nonsense\n" + talk.read_text() + "{}\n")
     said = holdfast("ingest", str(talk), "--skip-bad")
     assert said.code == 0
-    assert "3 turns added" in said.out and "2 bad messages left out" in said.out
-    assert f"left out {talk}:1:" in said.err and f"left out {talk}:5:" in said.err
+    assert "3 turns added" in said.out and "2 invalid messages skipped" in said.out
+    assert f"skipped {talk}:1:" in said.err and f"skipped {talk}:5:" in said.err
 
 
 @pytest.mark.requirement("SAFE-4")
-def test_a_bad_file_stops_the_good_ones_before_it(holdfast: Holdfast, talk: Path, tmp_path: Path) -> None:
+def test_an_invalid_file_stops_all_files(holdfast: Holdfast, talk: Path, tmp_path: Path) -> None:
     bad = tmp_path / "bad.json"
     bad.write_text('[{"role": "user", "content": "x"}, 7]')
     said = holdfast("ingest", str(talk), str(bad))
@@ -150,7 +152,7 @@ def test_a_file_that_cannot_be_read_is_named(holdfast: Holdfast, tmp_path: Path,
     assert str(tmp_path) in said.err
 
 
-def test_a_json_document_that_is_no_conversation_is_refused(holdfast: Holdfast, tmp_path: Path) -> None:
+def test_a_json_file_without_messages_is_refused(holdfast: Holdfast, tmp_path: Path) -> None:
     path = tmp_path / "settings.json"
     path.write_text('{"colour": "blue"}')
     said = holdfast("ingest", str(path))
@@ -158,20 +160,20 @@ def test_a_json_document_that_is_no_conversation_is_refused(holdfast: Holdfast, 
 
 
 @pytest.mark.requirement("INV-5")
-def test_a_dead_embedder_costs_meaning_and_no_turn(holdfast: Holdfast, talk: Path) -> None:
+def test_an_unavailable_embedder_loses_no_turn(holdfast: Holdfast, talk: Path) -> None:
     said = holdfast("ingest", str(talk), "--json", "--embedder", "remote:http://127.0.0.1:9/v1#m")
     assert said.code == 0
     assert said.json["added"] == 3
     assert "not yet by meaning" in str(said.json["degraded"])
 
 
-def test_without_waiting_the_turns_are_kept_all_the_same(holdfast: Holdfast, talk: Path) -> None:
+def test_without_waiting_the_turns_are_stored(holdfast: Holdfast, talk: Path) -> None:
     assert holdfast("ingest", str(talk), "--no-wait").out.startswith("3 turns added")
     hits = holdfast("search", "Lisbon", "--json").json["hits"]
     assert isinstance(hits, list) and len(hits) == 2
 
 
-def test_a_key_that_comes_back_with_another_text_is_warned_of(holdfast: Holdfast) -> None:
+def test_a_reused_key_with_another_text_gives_a_warning(holdfast: Holdfast) -> None:
     holdfast("ingest", "-", stdin=json.dumps({"role": "user", "content": "one", "key": "k"}))
     said = holdfast("ingest", "-", stdin=json.dumps({"role": "user", "content": "two", "key": "k"}))
     assert "came again with another text" in said.err

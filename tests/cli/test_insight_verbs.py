@@ -37,7 +37,7 @@ def record_id(holdfast: Holdfast) -> str:
 
 
 @pytest.mark.requirement("MERGE-7", "API-1")
-def test_stats_prints_a_row_a_day_and_the_sum(shop: Holdfast) -> None:
+def test_stats_prints_one_row_per_day_and_the_sum(shop: Holdfast) -> None:
     lines = shop("stats").out.splitlines()
     assert " ".join(lines[0].split()) == "not nothing candi- replac-"
     assert lines[1].split()[:4] == ["day", "turns", "salient", "durable"]
@@ -51,7 +51,7 @@ def test_stats_prints_a_row_a_day_and_the_sum(shop: Holdfast) -> None:
 
 
 @pytest.mark.requirement("MERGE-4", "API-1")
-def test_history_prints_what_replaced_what(shop: Holdfast) -> None:
+def test_history_prints_the_versions(shop: Holdfast) -> None:
     newest = record_id(shop)
     out = shop("history", newest).out
     assert out.index("port 8080.") < out.index("superseded: by " + newest) < out.index("– now  fact  " + newest)
@@ -61,13 +61,13 @@ def test_history_prints_what_replaced_what(shop: Holdfast) -> None:
     assert isinstance(versions, list) and [one["live"] for one in versions] == [False, True]
     first, thanks, *_ = turn_ids(shop)
     assert "port 8080." in shop("history", first).out
-    assert shop("history", thanks).out.startswith(f"No record was made of {thanks}")
+    assert shop("history", thanks).out.startswith(f"No record was made from {thanks}")
     said = shop("history", "r-0")
     assert (said.code, said.err) == (1, "holdfast: there is no turn or record 'r-0' in this namespace\n")
 
 
 @pytest.mark.requirement("INV-6")
-def test_why_names_the_score_the_place_and_the_successor(shop: Holdfast) -> None:
+def test_why_prints_score_decisions_and_successor(shop: Holdfast) -> None:
     first, thanks, second, third = turn_ids(shop)
     newest = record_id(shop)
     assert f"replaced by {newest}" in shop("why", first).out
@@ -78,7 +78,7 @@ def test_why_names_the_score_the_place_and_the_successor(shop: Holdfast) -> None
 
 
 @pytest.mark.requirement("GATE-13", "API-1")
-def test_calibrate_draws_the_scores_and_with_labels_the_curve(shop: Holdfast, tmp_path: Path) -> None:
+def test_calibrate_prints_scores_and_with_labels_the_curve(shop: Holdfast, tmp_path: Path) -> None:
     out = shop("calibrate").out
     assert "4 turns" in out and "█" in out and "← gate.threshold 0.35" in out
     assert "P(useful)" not in out
@@ -94,11 +94,11 @@ def test_calibrate_draws_the_scores_and_with_labels_the_curve(shop: Holdfast, tm
     path.write_text('{"g": 0.9, "useful": 1}\n')
     said = shop("calibrate", "--labels", str(path))
     assert (said.code, said.err) == (2, 'holdfast: labels.jsonl:1: "useful" must be true or false\n')
-    assert shop("calibrate", "-n", "nobody").out.startswith("No turn was judged yet")
+    assert shop("calibrate", "-n", "nobody").out.startswith("No turn has been judged yet")
 
 
 @pytest.mark.requirement("MERGE-6", "API-1")
-def test_tune_similarity_gives_a_sample_and_reads_it_back_judged(shop: Holdfast, tmp_path: Path) -> None:
+def test_tune_similarity_prints_pairs_and_reads_judgements(shop: Holdfast, tmp_path: Path) -> None:
     said = shop("tune", "similarity", "--threshold", "0.7", "--threshold", "0.9", "--json")
     answer = said.json
     assert isinstance(answer["sample"], list) and isinstance(answer["records"], list)
@@ -109,16 +109,16 @@ def test_tune_similarity_gives_a_sample_and_reads_it_back_judged(shop: Holdfast,
     path = tmp_path / "pairs.json"
     path.write_text(json.dumps(answer))
     out = shop("tune", "similarity", "--judged", str(path)).out
-    assert "3 candidates beside records" in out and "4 turns beside earlier turns" in out and "0.90 *" in out
+    assert "3 candidates and records" in out and "4 turns and earlier turns" in out and "0.90 *" in out
     assert (
         "kept apart: they differ in a number" in shop("tune", "similarity", "--threshold", "0.7", "--sample", "2").out
     )
-    assert "Nothing lies close enough" in shop("tune", "similarity", "-n", "nobody").out
+    assert "No pair is similar enough" in shop("tune", "similarity", "-n", "nobody").out
     assert shop("tune", "similarity", "--threshold", "0.1").code == 2
 
 
 @pytest.mark.requirement("SAFE-4")
-def test_no_stored_text_commands_the_terminal_here(holdfast: Holdfast) -> None:
+def test_insight_output_cannot_control_the_terminal(holdfast: Holdfast) -> None:
     text = "My sister Anna \x1b]0;owned\x07 lives in Rome and has {} dogs.\n"
     holdfast("ingest", "-", "--session", "s", "--lines", stdin=text.format("two") + text.format("three"))
     for args in (["history", *turn_ids(holdfast)[:1]], ["tune", "similarity", "--threshold", "0.6"], ["stats"]):

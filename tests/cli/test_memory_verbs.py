@@ -44,27 +44,27 @@ def test_search_explains_its_stages(filled: Holdfast) -> None:
     assert all(f"{stage['name']} " in told for stage in receipt["stages"]) and receipt["reason"] in told
 
 
-def test_an_empty_answer_is_no_failure_and_says_so(filled: Holdfast) -> None:
+def test_an_empty_result_is_not_an_error(filled: Holdfast) -> None:
     said = filled("search", "zyzzyva")
     assert (said.code, said.err) == (0, "")
-    assert said.out.startswith("Nothing found")
+    assert said.out.startswith("No results")
 
 
-def test_a_memory_in_which_nothing_is_says_so(filled: Holdfast) -> None:
+def test_search_in_an_empty_namespace_says_so(filled: Holdfast) -> None:
     said = filled("search", "which port?", "--namespace", "anna")
     assert (said.code, said.err) == (0, "")
-    assert said.out == "Nothing found: this memory is empty. Is it the namespace that was meant?\n"
+    assert said.out == "No results: namespace 'anna' is empty. Did you mean another namespace?\n"
     assert "is empty" not in filled("search", "which port?", "--until", "1999-01-01").out
 
 
 @pytest.mark.requirement("SAFE-1")
-def test_an_empty_answer_tells_what_could_not_be_found_by_meaning_yet(filled: Holdfast) -> None:
+def test_an_empty_result_says_what_is_not_embedded_yet(filled: Holdfast) -> None:
     said = filled("search", "zyzzyva", "--embedder", "remote:http://127.0.0.1:9/v1#away")
-    assert said.out.startswith("Nothing found") and "3 are not found by meaning yet" in said.err
+    assert said.out.startswith("No results") and "3 are not embedded yet" in said.err
     assert filled("search", "which port?", "--embedder", "remote:http://127.0.0.1:9/v1#away").err == ""
 
 
-def test_search_takes_its_filters(filled: Holdfast) -> None:
+def test_search_applies_its_filters(filled: Holdfast) -> None:
     assert found(filled, "Lisbon port", "--session", "s2") == ["slipway listens on port 9417"]
     assert found(filled, "Lisbon port", "--since", "2026-05-04") == ["slipway listens on port 9417"]
     assert "slipway listens on port 9417" not in found(filled, "Lisbon port", "--until", "2026-05-04")
@@ -81,7 +81,7 @@ def test_long_texts_are_shortened_unless_asked_for(holdfast: Holdfast) -> None:
 
 
 @pytest.mark.requirement("SAFE-4")
-def test_a_stored_text_cannot_command_the_terminal(holdfast: Holdfast) -> None:
+def test_stored_text_cannot_control_the_terminal(holdfast: Holdfast) -> None:
     holdfast("ingest", "-", "--session", "\x1b[31ms", stdin="needle \x1b]0;owned\x07 \x9b2J \u202egnp [bold]x[/bold]")
     for args in (["search", "needle"], ["search", "needle", "--full"], ["recent"], ["search", "needle", "--json"]):
         out = holdfast(*args).out
@@ -90,7 +90,7 @@ def test_a_stored_text_cannot_command_the_terminal(holdfast: Holdfast) -> None:
 
 
 @pytest.mark.requirement("RECALL-5")
-def test_an_unknown_kind_is_told_with_all_that_recent_knows(filled: Holdfast) -> None:
+def test_an_unknown_kind_lists_the_known_ones(filled: Holdfast) -> None:
     said = filled("recent", "--kind", "rumour")
     assert said.code == 2
     assert "turn" in said.err and "exchange" in said.err and "record" in said.err
@@ -115,13 +115,13 @@ def test_recent_pairs_questions_with_answers(filled: Holdfast) -> None:
     assert out.index("I moved to Lisbon") < out.index("Noted")
 
 
-def test_recent_without_anything_says_so(holdfast: Holdfast) -> None:
+def test_recent_of_an_empty_memory_says_so(holdfast: Holdfast) -> None:
     assert holdfast("recent").out == "Nothing here.\n"
     assert holdfast("recent", "--kind", "record", "--json").json == {"records": []}
 
 
 @pytest.mark.requirement("RECALL-6")
-def test_thread_prints_a_conversation_in_order(filled: Holdfast) -> None:
+def test_thread_prints_a_session_in_order(filled: Holdfast) -> None:
     out = filled("thread", "s1").out
     assert out.startswith("s1: 2 turns")
     assert out.index("I moved to Lisbon") < out.index("Noted")
@@ -129,7 +129,7 @@ def test_thread_prints_a_conversation_in_order(filled: Holdfast) -> None:
     assert filled("thread", "nobody").out == "There is no session 'nobody' here.\n"
 
 
-def test_remember_keeps_a_record_that_search_and_recent_find(holdfast: Holdfast) -> None:
+def test_remembered_records_are_found(holdfast: Holdfast) -> None:
     said = holdfast("remember", "The spare key is with Zofia", "--kind", "preference")
     assert "preference" in said.out and "Zofia" in said.out
     assert found(holdfast, "who has the spare key?") == ["The spare key is with Zofia"]
@@ -137,7 +137,7 @@ def test_remember_keeps_a_record_that_search_and_recent_find(holdfast: Holdfast)
     assert holdfast("remember", "Tea, no sugar", "--json").json["kind"] == "fact"
 
 
-def test_forget_hides_and_undo_brings_back(filled: Holdfast) -> None:
+def test_forget_can_be_undone(filled: Holdfast) -> None:
     turn = first_id(filled, "port")
     said = filled("forget", turn)
     assert said.out.startswith(f"{turn} forgotten") and f"holdfast forget {turn} --undo" in said.out
@@ -148,7 +148,7 @@ def test_forget_hides_and_undo_brings_back(filled: Holdfast) -> None:
 
 
 @pytest.mark.requirement("INV-6")
-def test_why_tells_what_was_decided(filled: Holdfast) -> None:
+def test_why_prints_the_decisions(filled: Holdfast) -> None:
     turn = first_id(filled, "port")
     filled("forget", turn)
     out = filled("why", turn).out

@@ -91,7 +91,7 @@ def alike(shown: str, said: str) -> bool:
     return _MINE.sub("#", _ID.sub("ID", shown)) == _MINE.sub("#", _ID.sub("ID", said.rstrip()))
 
 
-def test_every_command_of_the_tour_says_what_readme_shows(
+def test_the_readme_tour_is_true(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -105,7 +105,7 @@ def test_every_command_of_the_tour_says_what_readme_shows(
         agree(shown, said.splitlines(), ids)
 
 
-def test_the_figures_of_readme_are_those_of_the_pages_it_names() -> None:
+def test_the_readme_figures_are_those_of_the_docs() -> None:
     rows = re.findall(r"^\| (.+?) \| (.+?) \| (?:.*?) \| \[\w+\]\((docs/\w+\.md)\)", section("Figures"), re.MULTILINE)
     assert len(rows) > 10
     for what, measured, page in rows:
@@ -115,7 +115,7 @@ def test_the_figures_of_readme_are_those_of_the_pages_it_names() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_link_leads_to_a_page_of_ours(page: Path) -> None:
+def test_every_link_of_the_docs_exists(page: Path) -> None:
     links = re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text(encoding="utf-8"))
     assert [link for link in links if not link.startswith("https://") and not (page.parent / link).exists()] == []
 

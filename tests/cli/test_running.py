@@ -23,21 +23,21 @@ def test_the_installed_command_runs(tmp_path: Path) -> None:
     assert done.stdout == f"holdfast {__version__}\n"
 
 
-def test_help_groups_the_verbs_and_each_has_its_own(holdfast: Holdfast) -> None:
+def test_help_groups_the_commands(holdfast: Holdfast) -> None:
     said = holdfast("--help")
     assert said.code == 0
-    assert said.out.index("Keep") < said.out.index("ingest") < said.out.index("Recall") < said.out.index("search")
+    assert said.out.index("─ Store") < said.out.index("ingest") < said.out.index("Retrieve") < said.out.index("search")
     assert "HOLDFAST_STORE" in holdfast("search", "--help").out
 
 
 @pytest.mark.parametrize("args", [[], ["bench"], ["eval"], ["store"], ["tune"]])
-def test_without_a_verb_the_help_is_all_that_is_said(holdfast: Holdfast, args: list[str]) -> None:
+def test_without_a_command_the_help_is_printed(holdfast: Holdfast, args: list[str]) -> None:
     said = holdfast(*args)
     assert (said.code, said.err) == (2, "")
     assert f"Usage: {' '.join(['holdfast', *args])}" in said.out
 
 
-def test_an_unknown_id_ends_with_1_and_one_line(holdfast: Holdfast) -> None:
+def test_an_unknown_id_exits_with_1_and_one_line(holdfast: Holdfast) -> None:
     said = holdfast("why", "t-nothing")
     assert (said.code, said.out) == (1, "")
     assert said.err == "holdfast: there is no turn or record 't-nothing' in this namespace\n"
@@ -65,23 +65,21 @@ def test_an_unknown_id_ends_with_1_and_one_line(holdfast: Holdfast) -> None:
         ["bench", "hostile", "--data", "/no/such/file"],
     ],
 )
-def test_a_mistake_ends_with_2_and_one_line(holdfast: Holdfast, args: list[str]) -> None:
+def test_a_usage_error_exits_with_2_and_one_line(holdfast: Holdfast, args: list[str]) -> None:
     said = holdfast(*args)
     assert (said.code, said.out) == (2, "")
     assert said.err.startswith("holdfast: ") and said.err.count("\n") == 1
 
 
 @pytest.mark.parametrize("package", ["uvicorn", "jinja2"])
-def test_who_has_not_all_that_serving_needs_is_told_what_to_install(
-    holdfast: Holdfast, monkeypatch: pytest.MonkeyPatch, package: str
-) -> None:
+def test_a_missing_extra_is_named(holdfast: Holdfast, monkeypatch: pytest.MonkeyPatch, package: str) -> None:
     monkeypatch.setitem(sys.modules, package, None)
     said = holdfast("serve", "--port", "0")
     assert (said.code, said.out) == (2, "") and "pip install 'holdfast[serve]'" in said.err
 
 
 @pytest.mark.parametrize("args", [["search", "where", "do", "I", "live"], ["remember", "The", "key", "is", "there"]])
-def test_who_forgets_the_quotes_is_told_so(holdfast: Holdfast, args: list[str]) -> None:
+def test_missing_quotes_are_explained(holdfast: Holdfast, args: list[str]) -> None:
     said = holdfast(*args)
     assert said.code == 2 and "quotes" in said.err and f"holdfast {args[0]} --help" in said.err
 
@@ -102,19 +100,19 @@ def test_with_json_an_error_is_json_on_stderr(holdfast: Holdfast, args: list[str
     assert error["type"] == kind and error["message"]
 
 
-def test_the_word_json_in_a_text_asks_for_nothing(holdfast: Holdfast) -> None:
+def test_json_after_a_double_dash_is_text(holdfast: Holdfast) -> None:
     assert holdfast("why", "--", "--json").err.startswith("holdfast: ")
 
 
 @pytest.mark.requirement("LOG-6")
-def test_without_a_namespace_it_asks_whose_memory_it_is(holdfast: Holdfast, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_namespace_is_an_error(holdfast: Holdfast, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HOLDFAST_NAMESPACE")
     said = holdfast("search", "x")
     assert said.code == 2
     assert "--namespace" in said.err
 
 
-def test_looking_into_a_store_that_is_not_there_says_so(holdfast: Holdfast, tmp_path: Path) -> None:
+def test_reading_a_missing_store_says_so_and_creates_none(holdfast: Holdfast, tmp_path: Path) -> None:
     typo = tmp_path / "no" / "typo.db"
     said = holdfast("search", "x", "--store", str(typo), "--json")
     assert (said.code, said.json["hits"]) == (0, [])
@@ -123,13 +121,13 @@ def test_looking_into_a_store_that_is_not_there_says_so(holdfast: Holdfast, tmp_
     assert not typo.parent.exists()  # looking makes nothing: the next look says it again
 
 
-def test_a_store_that_is_not_there_is_not_called_healthy(holdfast: Holdfast, tmp_path: Path) -> None:
+def test_a_missing_store_is_not_healthy(holdfast: Holdfast, tmp_path: Path) -> None:
     said = holdfast("doctor", "--store", str(tmp_path / "typo.db"))
     assert (said.code, said.out) == (2, "")
     assert "there is no store at" in said.err
 
 
-def test_a_file_that_is_not_there_is_named_without_numbers(holdfast: Holdfast, tmp_path: Path) -> None:
+def test_a_missing_file_is_named_without_error_numbers(holdfast: Holdfast, tmp_path: Path) -> None:
     missing = tmp_path / "probes.jsonl"
     said = holdfast("eval", "run", str(missing))
     assert (said.code, said.err) == (2, f"holdfast: {missing}: No such file or directory\n")
@@ -142,7 +140,7 @@ def test_a_damaged_store_is_an_error_not_a_traceback(holdfast: Holdfast, tmp_pat
     assert (said.code, said.err.count("\n")) == (2, 1)
 
 
-def test_a_reader_that_leaves_is_no_traceback(store: Path, tmp_path: Path) -> None:
+def test_a_closed_pipe_gives_no_traceback(store: Path, tmp_path: Path) -> None:
     with Memory(store, "ana", embedder="none") as memory:
         memory.ingest_many([{"role": "user", "content": "word " * 1000} for _ in range(100)])
     for args in (["recent", "--json"], ["thread", "default"]):
@@ -154,9 +152,7 @@ def test_a_reader_that_leaves_is_no_traceback(store: Path, tmp_path: Path) -> No
         assert (process.wait(PATIENCE_S), error) == (141, b"")
 
 
-def test_a_terminal_that_knows_ascii_alone_gets_escapes(
-    holdfast: Holdfast, store: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_ascii_terminal_gets_escapes(holdfast: Holdfast, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     holdfast("ingest", "-", stdin="大阪")
     monkeypatch.setenv("PYTHONIOENCODING", "ascii")
     for args in (["recent"], ["recent", "--json"]):
@@ -165,7 +161,7 @@ def test_a_terminal_that_knows_ascii_alone_gets_escapes(
 
 
 @pytest.mark.requirement("INV-1", "LOG-7")
-def test_ctrl_c_keeps_what_was_acknowledged_and_the_next_run_goes_on(store: Path, tmp_path: Path) -> None:
+def test_ctrl_c_keeps_acknowledged_turns_and_a_rerun_continues(store: Path, tmp_path: Path) -> None:
     path, total = tmp_path / "long.jsonl", 20_000
     path.write_text("".join(json.dumps({"role": "user", "content": f"turn {n}"}) + "\n" for n in range(total)))
     command = [HOLDFAST, "ingest", str(path), "--embedder", "none"]
@@ -177,7 +173,7 @@ def test_ctrl_c_keeps_what_was_acknowledged_and_the_next_run_goes_on(store: Path
         process.send_signal(signal.SIGINT)
         _, error = process.communicate(timeout=PATIENCE_S)
         assert process.returncode == 130
-        assert error == "holdfast: interrupted; what was acknowledged is kept; run it again to go on\n"
+        assert error == "holdfast: interrupted; everything acknowledged is stored; run the command again to continue\n"
         kept = memory.status().turns
         assert 0 < kept < total
         subprocess.run(command, capture_output=True, timeout=PATIENCE_S, check=True)

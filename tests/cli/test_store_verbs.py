@@ -14,7 +14,7 @@ from .command import Holdfast
 pytestmark = pytest.mark.requirement("KEEP-5")
 
 
-def test_a_copy_is_told_and_its_json_is_what_the_contract_says(filled: Holdfast, tmp_path: Path) -> None:
+def test_copy_prints_counts_and_json_of_the_contract(filled: Holdfast, tmp_path: Path) -> None:
     source, target = str(tmp_path / "memory.db"), str(tmp_path / "other.db")
     said = filled("copy", source, target, "-n", "ana")
     assert (said.code, said.err) == (0, "")
@@ -25,7 +25,7 @@ def test_a_copy_is_told_and_its_json_is_what_the_contract_says(filled: Holdfast,
     assert again["namespaces"] == [told]
 
 
-def test_what_cannot_be_copied_is_one_line_on_stderr(filled: Holdfast, tmp_path: Path) -> None:
+def test_an_impossible_copy_is_one_line_on_stderr(filled: Holdfast, tmp_path: Path) -> None:
     said = filled("copy", str(tmp_path / "nothing.db"), str(tmp_path / "other.db"))
     assert said.code == 2 and said.err.count("\n") == 1 and "there is no store at" in said.err
     said = filled("copy", str(tmp_path / "memory.db"), str(tmp_path / "other.db"), "-n", "nobody")
@@ -33,7 +33,7 @@ def test_what_cannot_be_copied_is_one_line_on_stderr(filled: Holdfast, tmp_path:
     assert not (tmp_path / "other.db").exists()
 
 
-def test_the_store_tells_where_it_is(filled: Holdfast) -> None:
+def test_store_info_prints_the_location(filled: Holdfast) -> None:
     for verb in ("info", "migrate"):
         told = filled("store", verb, "--json").json
         Draft202012Validator(schema("store-info")).validate(told)
@@ -41,6 +41,6 @@ def test_the_store_tells_where_it_is(filled: Holdfast) -> None:
         assert "sqlite, schema " in filled("store", verb).out
 
 
-def test_a_file_is_not_spread_over_servers(filled: Holdfast) -> None:
+def test_a_file_cannot_be_sharded(filled: Holdfast) -> None:
     said = filled("store", "shard")
     assert said.code == 2 and "is a file, which cannot be spread over servers" in said.err

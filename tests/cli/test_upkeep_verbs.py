@@ -22,27 +22,27 @@ def old(store: Path, holdfast: Holdfast) -> Holdfast:
 
 
 @pytest.mark.requirement("KEEP-2")
-def test_the_janitor_is_looked_at_run_and_taken_back(old: Holdfast) -> None:
+def test_the_janitor_has_a_dry_run_and_an_undo(old: Holdfast) -> None:
     dry = old("janitor", "--dry-run")
     assert dry.code == 0 and "1 would be demoted" in dry.out and "user_stated 0.9 → episode_summary 0.72" in dry.out
     made = old("janitor", "--json").json
     assert (made["did"], made["demoted"]) == ("tidied", 1)
-    assert "was done before; there is one a week" in old("janitor").out
+    assert "was done already; there is one run per week" in old("janitor").out
     run = str(made["run"])
-    assert "every record is as it was" in old("janitor", "--undo", run).out
+    assert "every record is as it was before" in old("janitor", "--undo", run).out
     assert old("recent", "--kind", "record", "--json").json["records"][0]["provenance"] == "user_stated"  # type: ignore[index]
     missing = old("janitor", "--undo", "1999-W01")
     assert missing.code == 1 and run in missing.err
 
 
 @pytest.mark.requirement("KEEP-2")
-def test_cull_is_only_done_when_it_is_asked_for(old: Holdfast) -> None:
+def test_cull_happens_only_on_request(old: Holdfast) -> None:
     made = old("janitor", "--cull", "--json").json
     assert (made["demoted"], made["culled"]) == (1, 0), "the user's own word is demoted first"
 
 
 @pytest.mark.requirement("KEEP-3")
-def test_the_doctor_ends_with_0_or_3_and_says_why(old: Holdfast) -> None:
+def test_the_doctor_exits_with_0_or_3_and_says_why(old: Holdfast) -> None:
     well = old("doctor")
     assert well.code == 0 and well.out.rstrip().endswith("healthy")
     old("remember", "Deploys happen on Fridays")
@@ -56,9 +56,7 @@ def test_the_doctor_ends_with_0_or_3_and_says_why(old: Holdfast) -> None:
 
 
 @pytest.mark.requirement("KEEP-3")
-def test_the_doctor_looks_at_other_systems_without_a_namespace(
-    holdfast: Holdfast, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_doctor_examines_other_systems(holdfast: Holdfast, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HOLDFAST_NAMESPACE")
     path = tmp_path / "export.json"
     path.write_text(json.dumps({"results": [{"id": "a", "memory": "Likes tea"}, {"id": "b", "memory": "likes tea"}]}))
@@ -67,10 +65,10 @@ def test_the_doctor_looks_at_other_systems_without_a_namespace(
     assert holdfast("doctor", str(path), "--max-duplicates", "1").code == 0
     assert holdfast("doctor", str(tmp_path / "none.json")).code == 2
     refused = holdfast("doctor", str(path), "--fix")
-    assert refused.code == 2 and "only looked at" in refused.err
+    assert refused.code == 2 and "only examined" in refused.err
 
 
 @pytest.mark.requirement("KEEP-3")
-def test_a_store_of_ours_may_be_given_as_the_path(old: Holdfast, store: Path) -> None:
+def test_doctor_takes_a_store_as_its_path(old: Holdfast, store: Path) -> None:
     made = old("doctor", str(store), "--fix", "--json")
     assert made.code == 0 and made.json["system"] == "holdfast" and made.json["memories"] == 1

@@ -107,7 +107,7 @@ def test_many_namespaces_stay_within_the_limit_of_connections(postgres: Engine, 
         for number in range(40):
             with memories.lend(f"user {number}") as memory:
                 memory.ingest("I live in Lisbon")
-        assert len(memories.opened()) == 40
+        assert len(memories.used()) == 40
         assert int(str(postgres.server.run(_CONNECTIONS, database_of(url))[0][0])) <= 5
     finally:
         memories.close()

@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.serve.memories import Memories
-from holdfast.serve.rpc import Rpc
-from holdfast.serve.run_rpc import rpc_methods
-from holdfast.serve.sidecar import Sidecar, listen_unix
+from holdfast.serve.rpc import JsonRpc
+from holdfast.serve.rpc_server import RpcServer, listen_unix, rpc_methods
 from holdfast.settings import ContextSettings, ServeSettings, Settings
 from holdfast.testing import HashEmbedder
 from tests.serve.peers import Connect, Launch, OpenPeer, Peer, end, start
@@ -26,7 +25,7 @@ PATIENT = ContextSettings(deadline_s=30.0, embedder_s=10.0)
 
 @pytest.fixture
 def open_peer(tmp_path: Path) -> Iterator[OpenPeer]:
-    """Connects to a sidecar of its own on memory.db (or another file)."""
+    """Connect to a new RPC server on memory.db (or another file)."""
     with ExitStack() as ends:
 
         def open_one(
@@ -42,7 +41,7 @@ def open_peer(tmp_path: Path) -> Iterator[OpenPeer]:
             known = replace(settings, serve=serve or ServeSettings(), context=PATIENT)
             model = HashEmbedder() if embedder is None else embedder
             memories = Memories(tmp_path / file, namespace, embedder=model, settings=known, bound=bound)  # type: ignore[arg-type]
-            sidecar = Sidecar(Rpc(rpc_methods(memories, rules), known.serve.max_batch), known.serve)
+            sidecar = RpcServer(JsonRpc(rpc_methods(memories, rules), known.serve.max_batch), known.serve)
             listener = listen_unix(None, 16)
             threading.Thread(target=sidecar.listen, args=(listener, None), daemon=True).start()
             peer = Peer(listener.endpoint)

@@ -103,7 +103,7 @@ def calls(known: Mapping[str, str]) -> list[tuple[str, Payload]]:
 
 
 def bad_calls(known: Mapping[str, str]) -> list[tuple[str, Payload, str]]:
-    """What every surface refuses, and the name of the error."""
+    """Calls that every surface refuses, and the name of the error."""
     return [
         ("search", {}, "InputError"),
         ("search", {"query": "x", "limit": 0}, "InputError"),

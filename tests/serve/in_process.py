@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from holdfast.memory import Memory
-from holdfast.serve.inputs import Input
-from holdfast.serve.verbs import Surroundings, Verb, answer
+from holdfast.serve.verbs import CallContext, Verb, call_verb
 from holdfast.text.jsonio import plain
 
 
-def call(
-    verb: Verb[Input], memory: Memory, payload: Mapping[str, object], around: Surroundings | None = None
-) -> object:
-    return plain(answer(verb, memory, payload, around))
+def call(verb: Verb, memory: Memory, payload: Mapping[str, object], context: CallContext | None = None) -> object:
+    return plain(call_verb(verb, memory, payload, context))

@@ -1,4 +1,4 @@
-"""What the tests of the sidecar speak with: a process or a socket on the other side, and what it says."""
+"""Helpers of the RPC tests: clients of a server process or socket."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WAIT_S = 60  # the machine may be busy; a test that hangs must end all the same
 def start(
     folder: Path, *args: str, env: Mapping[str, str] | None = None, piped: bool = False
 ) -> subprocess.Popen[bytes]:
-    """`holdfast rpc` as a process of its own, on a store in the folder."""
+    """`holdfast rpc` as a process, on a store in the folder."""
     command = [sys.executable, "-m", "holdfast.cli", "rpc", "--store", str(folder / "memory.db"), *args]
     around = {name: value for name, value in os.environ.items() if not name.startswith("HOLDFAST_")}
     around |= {

@@ -17,8 +17,8 @@ import pytest
 
 from holdfast.errors import InputError
 from holdfast.memory import Memory
-from holdfast.serve.process import matches, read_token
-from holdfast.serve.sidecar import listen_unix
+from holdfast.serve.rpc_server import listen_unix
+from holdfast.serve.token import is_token, read_token
 from tests.serve.peers import WAIT_S, Connect, Launch, Peer, end, first_line, start, stop
 from tests.support.memories import QUICK
 
@@ -41,7 +41,7 @@ def endpoint(shared: tuple[subprocess.Popen[bytes], str, Path]) -> str:
     return shared[1]
 
 
-def test_on_stdio_a_whole_conversation_goes_through_pipes_until_they_end(tmp_path: Path, launch: Launch) -> None:
+def test_stdio_serves_a_whole_conversation(tmp_path: Path, launch: Launch) -> None:
     process = launch("-n", "ana", *WORDS, piped=True)
     peer = Peer(process=process)
     assert peer.call("health") == {"ok": True, "message": "ready"}
@@ -60,7 +60,7 @@ def test_on_stdio_a_whole_conversation_goes_through_pipes_until_they_end(tmp_pat
 
 
 @pytest.mark.requirement("SAFE-3")
-def test_a_socket_is_for_its_user_alone_and_goes_with_its_server(launch: Launch, connect: Connect) -> None:
+def test_a_socket_is_private_and_removed_with_its_server(launch: Launch, connect: Connect) -> None:
     process = launch("-n", "ana", *WORDS, "--json")
     told = json.loads(first_line(process))
     kind, _, path = str(told["endpoint"]).partition(":")
@@ -75,7 +75,7 @@ def test_a_socket_is_for_its_user_alone_and_goes_with_its_server(launch: Launch,
 
 
 @pytest.mark.requirement("SAFE-3")
-def test_a_place_of_its_own_is_made_safe_and_a_dead_servers_socket_is_taken_over(tmp_path: Path) -> None:
+def test_a_socket_path_is_private_and_a_stale_socket_is_replaced(tmp_path: Path) -> None:
     place = tmp_path / "run" / "rpc.sock"
     alive = listen_unix(str(place), 1)
     assert (stat.S_IMODE(place.parent.stat().st_mode), stat.S_IMODE(place.stat().st_mode)) == (0o700, 0o600)
@@ -88,7 +88,7 @@ def test_a_place_of_its_own_is_made_safe_and_a_dead_servers_socket_is_taken_over
     next_one.clear()
     assert not place.exists()
     place.write_text("a file of somebody's")
-    with pytest.raises(InputError, match="no socket"):
+    with pytest.raises(InputError, match="not a socket"):
         listen_unix(str(place), 1)
     assert place.read_text() == "a file of somebody's"
     place.parent.chmod(0o750)
@@ -97,12 +97,12 @@ def test_a_place_of_its_own_is_made_safe_and_a_dead_servers_socket_is_taken_over
 
 
 @pytest.mark.requirement("SAFE-3")
-def test_a_token_is_made_once_and_refused_when_others_can_read_it(tmp_path: Path) -> None:
+def test_a_token_is_created_once_and_must_be_private(tmp_path: Path) -> None:
     file = tmp_path / "data" / "token"
     token = read_token(file)
     assert read_token(file) == token and len(token) > 40
-    assert matches(token, token)
-    assert not any(matches(token, wrong) for wrong in (token[:-1], token + "x", "", None, 5, "\ud800"))
+    assert is_token(token, token)
+    assert not any(is_token(token, wrong) for wrong in (token[:-1], token + "x", "", None, 5, "\ud800"))
     file.chmod(0o644)
     with pytest.raises(InputError, match="chmod 600"):
         read_token(file)
@@ -113,7 +113,7 @@ def test_a_token_is_made_once_and_refused_when_others_can_read_it(tmp_path: Path
 
 
 @pytest.mark.requirement("SAFE-3")
-def test_tcp_is_on_loopback_and_needs_the_token_first(launch: Launch, connect: Connect) -> None:
+def test_tcp_listens_on_loopback_and_needs_the_token(launch: Launch, connect: Connect) -> None:
     process = launch("-n", "ana", *WORDS, "--listen", "tcp", "--json")
     told = json.loads(first_line(process))
     place = str(told["endpoint"])
@@ -151,7 +151,7 @@ def test_tcp_is_on_loopback_and_needs_the_token_first(launch: Launch, connect: C
         (["--listen", "unix", "--bound"], "--namespace"),
     ],
 )
-def test_a_place_that_is_not_safe_or_not_there_is_refused_in_one_line(
+def test_an_unsafe_or_invalid_address_is_refused(
     tmp_path: Path, args: list[str], named: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     from holdfast.cli import main
@@ -162,7 +162,7 @@ def test_a_place_that_is_not_safe_or_not_there_is_refused_in_one_line(
 
 
 @pytest.mark.requirement("SAFE-4")
-def test_a_request_that_is_too_long_is_refused_and_the_connection_goes_on(endpoint: str, connect: Connect) -> None:
+def test_a_long_request_is_refused_and_the_connection_continues(endpoint: str, connect: Connect) -> None:
     peer = connect(endpoint)
     peer.send(json.dumps({"jsonrpc": "2.0", "method": "echo", "params": ["x" * 200_000], "id": 1}).encode())
     refused = peer.hear()
@@ -171,7 +171,7 @@ def test_a_request_that_is_too_long_is_refused_and_the_connection_goes_on(endpoi
     peer.close()
 
 
-def test_many_connections_at_once_each_hear_their_own_answers(endpoint: str, connect: Connect) -> None:
+def test_concurrent_connections_get_their_own_answers(endpoint: str, connect: Connect) -> None:
     peers = [connect(endpoint) for _ in range(100)]
     for number, peer in enumerate(peers):
         peer.send(b'{"jsonrpc": "2.0", "method": "memory.recent", "params": {"limit": 1}, "id": %d}' % number)
@@ -181,7 +181,7 @@ def test_many_connections_at_once_each_hear_their_own_answers(endpoint: str, con
         peer.close()
 
 
-def test_one_connection_too_many_is_told_so_and_the_others_go_on(launch: Launch, connect: Connect) -> None:
+def test_one_connection_too_many_is_rejected(launch: Launch, connect: Connect) -> None:
     process = launch("-n", "ana", *WORDS, env={"HOLDFAST_SERVE__CONNECTIONS": "2"})
     place = first_line(process)
     peers = [connect(place), connect(place)]
@@ -193,7 +193,7 @@ def test_one_connection_too_many_is_told_so_and_the_others_go_on(launch: Launch,
     stop(process)
 
 
-def test_a_peer_that_leaves_in_the_middle_disturbs_nobody(endpoint: str, connect: Connect) -> None:
+def test_a_client_that_leaves_disturbs_nobody(endpoint: str, connect: Connect) -> None:
     for raw in (b'{"jsonrpc": "2.0", "meth', b'{"jsonrpc": "2.0", "method": "rpc.discover", "id": 1}\n' * 50):
         leaver = connect(endpoint)
         assert leaver.socket is not None
@@ -203,7 +203,7 @@ def test_a_peer_that_leaves_in_the_middle_disturbs_nobody(endpoint: str, connect
     assert connect(endpoint).call("health")["ok"] is True
 
 
-def test_what_is_offered_describes_itself(endpoint: str, connect: Connect) -> None:
+def test_rpc_discover_describes_every_method(endpoint: str, connect: Connect) -> None:
     found = {
         str(one["name"]): one
         for one in cast("list[dict[str, object]]", connect(endpoint).call("rpc.discover")["methods"])
@@ -218,7 +218,7 @@ def test_what_is_offered_describes_itself(endpoint: str, connect: Connect) -> No
 
 @pytest.mark.requirement("INV-1", "SAFE-2")
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL], ids=["terminated", "killed"])
-def test_no_acknowledged_turn_is_lost_however_it_ends(
+def test_no_acknowledged_turn_is_lost_however_the_client_ends(
     tmp_path: Path, how: signal.Signals, launch: Launch, connect: Connect
 ) -> None:
     process = launch("-n", "ana", *WORDS, env={"HOLDFAST_STORE__DURABLE": "true"})

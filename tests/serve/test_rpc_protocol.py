@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.serve.rpc import Rpc, lines
-from holdfast.serve.verbs import Method
+from holdfast.serve.rpc import JsonRpc, Method, read_lines
 
-RPC = Rpc(
+RPC = JsonRpc(
     {
         "subtract": Method(
             lambda params: _int(params["minuend"]) - _int(params["subtrahend"]), ("minuend", "subtrahend")
@@ -55,7 +54,7 @@ def code(line: str | bytes) -> tuple[object, object]:
         ('{"jsonrpc": "2.0", "method": "subtract", "params": {"minuend": 42, "subtrahend": 23}, "id": 1}', 19),
     ],
 )
-def test_parameters_come_by_position_and_by_name(line: str, expected: int) -> None:
+def test_parameters_are_accepted_by_position_and_by_name(line: str, expected: int) -> None:
     assert answer(line) == {"jsonrpc": "2.0", "result": expected, "id": 1}
 
 
@@ -70,7 +69,7 @@ def test_parameters_come_by_position_and_by_name(line: str, expected: int) -> No
         '[{"jsonrpc": "2.0", "method": "update", "params": [1]}, {"jsonrpc": "2.0", "method": "notify_hello"}]',
     ],
 )
-def test_a_notification_is_not_answered_not_even_with_an_error(line: str) -> None:
+def test_a_notification_gets_no_response(line: str) -> None:
     assert answer(line) is None
 
 
@@ -96,12 +95,12 @@ def test_a_notification_is_not_answered_not_even_with_an_error(line: str) -> Non
         ("[" + ",".join(["1"] * 11) + "]", (-32600, None)),
     ],
 )
-def test_what_is_wrong_has_the_code_of_the_specification(line: str, expected: tuple[int, object]) -> None:
+def test_errors_have_the_codes_of_the_specification(line: str, expected: tuple[int, object]) -> None:
     assert code(line) == expected
 
 
 @pytest.mark.requirement("API-2")
-def test_a_batch_is_answered_as_one_without_its_notifications() -> None:
+def test_a_batch_gets_one_response_without_its_notifications() -> None:
     said = answer(
         '[{"jsonrpc": "2.0", "method": "sum", "params": [1,2,4], "id": "1"},'
         ' {"jsonrpc": "2.0", "method": "notify_hello", "params": [7]},'
@@ -142,19 +141,19 @@ def test_a_batch_is_answered_as_one_without_its_notifications() -> None:
         "two documents",
     ],
 )
-def test_what_is_no_json_is_told_so_and_the_connection_goes_on(line: bytes) -> None:
+def test_invalid_json_gets_an_error_and_the_connection_continues(line: bytes) -> None:
     assert code(line) == (-32700, None)
 
 
 @pytest.mark.requirement("API-2", "SAFE-4")
-def test_what_nobody_expected_is_not_quoted_to_the_peer() -> None:
+def test_unexpected_errors_are_not_quoted() -> None:
     said = RPC.read(b'{"jsonrpc": "2.0", "method": "break", "id": 1}').run()
     assert said is not None and b"secret text" not in said and b"InternalError" in said
 
 
 @pytest.mark.requirement("API-2", "SAFE-4")
 @given(st.text(), st.one_of(st.text(), st.integers(), st.none()))
-def test_any_text_and_any_id_comes_back_as_it_was(text: str, request_id: str | int | None) -> None:
+def test_any_text_and_id_round_trips(text: str, request_id: str | int | None) -> None:
     line = json.dumps({"jsonrpc": "2.0", "method": "echo", "params": [text + "\ud800"], "id": request_id}).encode()
     said = RPC.read(line).run()
     assert said is not None and said.count(b"\n") == 1
@@ -176,6 +175,6 @@ def _pieces(data: bytes, sizes: list[int]) -> Callable[[int], bytes]:
 @given(
     st.lists(st.binary(max_size=12).map(lambda line: line.replace(b"\n", b"")), max_size=8), st.lists(st.integers(1, 9))
 )
-def test_lines_are_the_same_however_they_arrive_and_long_ones_are_skipped(parts: list[bytes], sizes: list[int]) -> None:
+def test_lines_do_not_depend_on_chunks_and_long_ones_are_skipped(parts: list[bytes], sizes: list[int]) -> None:
     expected = [None if len(part) > 6 else part for part in parts if part.strip() or len(part) > 6]
-    assert list(lines(_pieces(b"\n".join([*parts, b""]), sizes), 6)) == expected
+    assert list(read_lines(_pieces(b"\n".join([*parts, b""]), sizes), 6)) == expected

@@ -1,4 +1,4 @@
-"""A server that is told to stop ends in time, whatever a call of it is doing, and loses nothing it acknowledged."""
+"""A server ends in time after a stop, whatever its calls do, and loses nothing that it acknowledged."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _held(folder: Path) -> Iterator[None]:
 
 
 def _wait_for_a_writer(folder: Path) -> None:
-    """Until the server stands in a write: it then holds the lock beside the store."""
+    """Wait until the server writes: it then holds the lock file of the store."""
     with (folder / "memory.db-lock").open("rb") as beside:
         deadline = time.monotonic() + WAIT_S
         while time.monotonic() < deadline:
@@ -106,7 +106,7 @@ def _wait_for_a_writer(folder: Path) -> None:
 def _check(folder: Path, ended: tuple[int, str]) -> None:
     code, said = ended
     assert code == 0 and "Traceback" not in said
-    assert said.endswith("; what was acknowledged is kept\n"), said
+    assert said.endswith("; everything acknowledged is stored\n"), said
     with Memory(folder / "memory.db", "ana", embedder="none", settings=QUICK) as memory:
         assert [turn.text for turn in memory.thread("s1")] == ["kept"]
         assert memory.check() == []
@@ -114,7 +114,7 @@ def _check(folder: Path, ended: tuple[int, str]) -> None:
 
 @pytest.mark.requirement("SAFE-1", "SAFE-3", "LOG-1")
 @pytest.mark.parametrize(("server", "over"), [(("rpc", "--listen", "stdio"), _over_rpc), (("mcp",), _over_mcp)])
-def test_a_stop_ends_a_server_on_stdio_in_the_midst_of_a_call_that_does_not(
+def test_a_stop_ends_a_stdio_server_during_a_hanging_call(
     server: tuple[str, ...], over: Callable[[Process], Ask], tmp_path: Path
 ) -> None:
     with _launched(tmp_path, *server) as process:
@@ -130,7 +130,7 @@ def test_a_stop_ends_a_server_on_stdio_in_the_midst_of_a_call_that_does_not(
 
 
 @pytest.mark.requirement("SAFE-1", "SAFE-3", "LOG-1")
-def test_a_stop_ends_a_server_on_http_in_the_midst_of_a_call_that_does_not(tmp_path: Path) -> None:
+def test_a_stop_ends_an_http_server_during_a_hanging_call(tmp_path: Path) -> None:
     from tests.serve.http.http_peers import announced
 
     with _launched(tmp_path, "serve", "--port", "0", "--json") as process:
@@ -150,11 +150,11 @@ def test_a_stop_ends_a_server_on_http_in_the_midst_of_a_call_that_does_not(tmp_p
     _check(tmp_path, ended)
 
 
-def test_calls_get_most_of_the_time_and_closing_the_rest() -> None:
+def test_calls_get_most_of_the_stop_time() -> None:
     settings = ServeSettings(stop_s=5.0)
     assert 0 < settings.stop_s - settings.finish_s < settings.finish_s
 
 
-def test_a_server_that_does_not_stop_is_left_alone() -> None:
+def test_the_process_is_not_ended_before_a_stop() -> None:
     end_in_time(ServeSettings(stop_s=0.001), lambda: None)
     assert not any(thread.name == "holdfast-stopping" for thread in threading.enumerate())

@@ -48,7 +48,7 @@ def told(memory: Memory, verb: str, **payload: object) -> tuple[str, dict[str, o
     return span.name, dict(span.attributes or {})
 
 
-def test_spans_are_named_by_the_operation_and_hold_no_content(memory: Memory) -> None:
+def test_spans_have_the_operations_name_and_no_content(memory: Memory) -> None:
     name, seen = told(memory, "ingest", text="the key is under the mat", session="s1")
     assert name == seen["gen_ai.operation.name"] == "upsert_memory"
     (turn,) = memory.thread("s1")
@@ -74,7 +74,7 @@ def test_spans_are_named_by_the_operation_and_hold_no_content(memory: Memory) ->
     }
 
 
-def test_content_is_there_when_it_is_asked_for(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_spans_hold_content_if_configured(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(_CONTENT, "true")
     memory.ingest("the key is under the mat")
     _, seen = told(memory, "search", query="where is the key?")
@@ -83,7 +83,7 @@ def test_content_is_there_when_it_is_asked_for(memory: Memory, monkeypatch: pyte
     assert record["content"] == "the key is under the mat" and record["id"] and record["score"] > 0
 
 
-def test_an_error_is_told_by_its_name_alone(memory: Memory) -> None:
+def test_an_error_span_has_its_name_only(memory: Memory) -> None:
     with pytest.raises(NotFound):
         call(VERBS["why"], memory, {"id": "t-secret"})
     (span,) = _exporter.get_finished_spans()
@@ -91,7 +91,7 @@ def test_an_error_is_told_by_its_name_alone(memory: Memory) -> None:
     assert dict(span.attributes or {})["error.type"] == "NotFound"
 
 
-def test_a_span_hangs_below_the_callers(memory: Memory) -> None:
+def test_a_span_is_a_child_of_the_callers_span(memory: Memory) -> None:
     parent = b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
     with caller_of({"headers": [(b"traceparent", parent)]}):
         told(memory, "recent")

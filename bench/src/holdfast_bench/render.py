@@ -45,14 +45,14 @@ def _rows(figures: Mapping[str, object]) -> Iterator[list[str]]:
 
 
 def _hops(size: str, part: Mapping[str, object]) -> Iterator[list[str]]:
-    from holdfast.cli.render import calm
+    from holdfast.cli.render import printable
 
     baselines = {name: plain for name, plain in _part(part, "baselines").items() if isinstance(plain, Mapping)}
     for hops in _HOPS:
         for name, of in {"holdfast": part, **baselines}.items():
             told = _part(of, hops)
             if told.get("n"):
-                yield [calm(size), hops, name, str(told["n"]), *(f"{told[measure]:.3f}" for measure in _MEASURES)]
+                yield [printable(size), hops, name, str(told["n"]), *(f"{told[measure]:.3f}" for measure in _MEASURES)]
 
 
 def _part(figures: Mapping[str, object], name: str) -> Mapping[str, object]:
@@ -99,9 +99,9 @@ def _show_retrieval_rows(figures: Mapping[str, object]) -> Iterator[list[str]]:
 
 
 def _levels(name: str, n: object, part: Mapping[str, object]) -> Iterator[list[str]]:
-    from holdfast.cli.render import calm
+    from holdfast.cli.render import printable
 
     for level in _LEVELS:
         scores = _part(part, level)
         if scores:
-            yield [calm(name), level, str(n), *(f"{scores[measure]:.3f}" for measure in _SHOWN)]
+            yield [printable(name), level, str(n), *(f"{scores[measure]:.3f}" for measure in _SHOWN)]

@@ -1,4 +1,4 @@
-"""The command line: `holdfast VERB`, each verb a thin layer over the Memory method of the same name."""
+"""The command line: `holdfast COMMAND`, each a thin layer over the Memory method of the same name."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; gives the exit code: 0 done, 1 no such id, 2 a mistake that is named on stderr, 130 Ctrl-C."""
+    """Run one command and return its exit code: 0 done, 1 unknown id, 2 usage or other error, 130 Ctrl-C."""
     args = list(sys.argv[1:] if argv is None else argv)
     try:
-        from holdfast.cli.run import run
+        from holdfast.cli.app import run
 
         return run(args)
     except KeyboardInterrupt:  # while the modules were being loaded

@@ -1,4 +1,4 @@
-"""`holdfast demo`: a sample month goes in; what was made of it, what changed and what search finds are printed."""
+"""`holdfast demo`: ingest a sample month, then print its records, what changed, and answers to questions."""
 
 from __future__ import annotations
 
@@ -11,14 +11,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
 from rich.console import Console
 from rich.text import Text
 
-from holdfast.cli import render as show
-from holdfast.cli.options import EmbedderOption, JsonOption, open_memory
+from holdfast.cli import render
+from holdfast.cli.command import MemoryTarget, command, option, print_json
 from holdfast.cli.render_insight import show_history, show_stats
-from holdfast.cli.run import print_json
 from holdfast.model import Kind
 
 if TYPE_CHECKING:
@@ -31,18 +29,14 @@ _SHOWN = 2
 _MOST = 1000  # more records than a month makes
 
 
+@command(without=("namespace",))
 def demo(
-    # Not HOLDFAST_STORE, not HOLDFAST_NAMESPACE: the sample must never end up in a memory that somebody uses.
-    store: Annotated[
-        str | None,
-        typer.Option(
-            "--store", metavar="PATH", help="Keep the sample here. Else it is thrown away.", show_default=False
-        ),
-    ] = None,
-    embedder: EmbedderOption = None,
-    as_json: JsonOption = False,
+    target: MemoryTarget,
+    # Neither HOLDFAST_STORE nor HOLDFAST_NAMESPACE: the sample must never end up in a memory that is in use.
+    store: Annotated[str | None, option("Keep the sample in this store (default: discard it).", metavar="PATH")] = None,
+    as_json: bool = False,
 ) -> None:
-    """Remember a sample month and answer questions from it, in a throw-away store.
+    """Ingest a sample month of conversations and answer questions from it, in a temporary store.
 
     [dim]holdfast demo --store demo.db[/dim]
     """
@@ -50,18 +44,17 @@ def demo(
     from holdfast.results import DemoAnswer
 
     shown = [question for question in questions() if question.show]
-    with _place(store) as place, open_memory(place, NAMESPACE, embedder) as memory:
-        ingest, key_of = _remember_month(memory)
+    with _place(store) as place, MemoryTarget(place, NAMESPACE, target.embedder).open() as memory:
+        ingest, key_of = _ingest_month(memory)
         asked = tuple(_ask(memory, question, key_of) for question in shown)
         kept = tuple(_records(memory, FIRST_SESSION))
-        answer = DemoAnswer(place, NAMESPACE, ingest, kept, _longest(memory), memory.stats(), asked)
+        answer = DemoAnswer(place, NAMESPACE, ingest, kept, _longest_history(memory), memory.stats(), asked)
         if as_json:
             print_json(answer)
             return
-
         rest = tuple(_ask(memory, question, key_of) for question in questions() if not question.show)
-        tell(memory, answer, {question.question: question.note for question in shown}, rest, _SHOWN)
-        what_next(store, NAMESPACE)
+        _show(memory, answer, {question.question: question.note for question in shown}, rest)
+        show_next_steps(store, NAMESPACE)
 
 
 @contextmanager
@@ -75,9 +68,9 @@ def _place(store: str | None) -> Iterator[str]:
         yield str(Path(folder) / "demo.db")
 
 
-def _remember_month(memory: Memory) -> tuple[IngestAnswer, dict[str, str | None]]:
-    """Ingest the sample; also which turn carries which key, to tell whether an answer was found."""
-    from holdfast.cli.ingest import Way, keep, read_transcript, wait_for_meaning
+def _ingest_month(memory: Memory) -> tuple[IngestAnswer, dict[str, str | None]]:
+    """Ingest the sample and return the key of each turn, by which answers are recognised."""
+    from holdfast.cli.ingest import ReadOptions, read_transcript, store_messages, wait_until_embedded
     from holdfast.demo import month
     from holdfast.results import IngestAnswer
     from holdfast.settings import load_settings
@@ -85,9 +78,11 @@ def _remember_month(memory: Memory) -> tuple[IngestAnswer, dict[str, str | None]
 
     start = time.perf_counter()
     with month().open("rb") as source:
-        transcript = read_transcript(source, "month.jsonl", Way(), load_settings().log, utc_now(), lambda place: None)
-        added, known = keep(memory, [transcript])
-    degraded = wait_for_meaning(memory)
+        transcript = read_transcript(
+            source, "month.jsonl", ReadOptions(), load_settings().log, utc_now(), lambda place: None
+        )
+        added, known = store_messages(memory, [transcript])
+    degraded = wait_until_embedded(memory)
     seconds = round(time.perf_counter() - start, 3)
     key_of = {turn.id: turn.key for session in transcript.places for turn in memory.thread(session)}
     return IngestAnswer(added, known, transcript.heartbeats, 0, len(transcript.places), seconds, degraded), key_of
@@ -106,54 +101,52 @@ def _ask(memory: Memory, question: Question, key_of: dict[str, str | None]) -> A
 
 
 def _records(memory: Memory, session: str | None = None) -> list[Record]:
-    """Live ones, oldest first."""
+    """Return the live records, oldest first."""
     from holdfast.model import Record
 
     made = memory.recent(_MOST, kind="record", session=session)
     return [one for one in reversed(made) if isinstance(one, Record)]
 
 
-def _longest(memory: Memory) -> History:
-    """The matter that changed most often."""
+def _longest_history(memory: Memory) -> History:
+    """Return the history of the record that changed most often."""
     found = [memory.history(record.id) for record in _records(memory)]
     return max(found, key=lambda history: len(history.versions))
 
 
-# --- The demo for a person's eyes: what was made of the month, what changed in it, and how questions are
-# answered.
-
+# --- printing
 
 _FACTS = 4
 _NEWEST = 2
 
 
-def tell(memory: Memory, demo: DemoAnswer, notes: Mapping[str, str], rest: tuple[Asked, ...], depth: int) -> None:
-    out = show.console()
+def _show(memory: Memory, demo: DemoAnswer, notes: Mapping[str, str], rest: tuple[Asked, ...]) -> None:
+    out = render.console()
     out.print("One person's month with an assistant: work, a move, a family, four languages.\n")
-    show.show_ingest(demo.ingest)
-    _tell_records(out, demo)
+    render.show_ingest(demo.ingest)
+    _show_records(out, demo)
     for one in demo.asked:
         _head(out, one.question, notes[one.question])
         for rank, hit in enumerate(one.hits, 1):
-            show.print_hit(out, rank, hit, with_id=False)
-        _verdict(out, one, depth)
-    _head(out, "What did we talk about last?", f"recent(limit={_NEWEST}, kind='exchange'): by time, not by likeness")
-    show.show_recent(memory.recent(limit=_NEWEST, kind="exchange"), full=False)
+            render.print_hit(out, rank, hit, with_id=False)
+        _show_verdict(out, one)
+    _head(out, "What did we talk about last?", f"recent(limit={_NEWEST}, kind='exchange'): by time, not by similarity")
+    render.print_items(memory.recent(limit=_NEWEST, kind="exchange"))
     best = next((one for one in demo.asked if one.found_at == 1 and one.hits[0].kind is not Kind.TURN), None)
     if best is not None:
         _head(out, f"How does it know the answer to “{best.question}”", "why(id): what was decided about its turn")
-        show.show_why(memory.why(best.hits[0].turn_ids[0]))
-    _score(out, demo.asked, rest, depth)
+        render.show_why(memory.why(best.hits[0].turn_ids[0]))
+    _show_score(out, demo.asked, rest)
 
 
-def _tell_records(out: Console, demo: DemoAnswer) -> None:
+def _show_records(out: Console, demo: DemoAnswer) -> None:
     turns, made = demo.stats.total.turns, demo.stats.total.added + demo.stats.total.superseded
-    _head(out, "What was made of it?", "recent(kind='record'): what she said of herself, in her own words")
-    show.show_recent(demo.kept[:_FACTS], full=False)
-    out.print(f"… {made:,} records of {turns:,} turns; what they leave out is found as the turn it was.")
-    _head(out, "What changed?", "history(id): what was replaced is retired with its reason, never deleted")
+    _head(out, "What was made of it?", "recent(kind='record'): what she said about herself, in her own words")
+    render.print_items(demo.kept[:_FACTS])
+    out.print(f"… {made:,} records from {turns:,} turns; everything else is still found as a turn.")
+    _head(out, "What changed?", "history(id): replaced records are retired with a reason, never deleted")
     show_history(demo.changed)
-    _head(out, "What did the gates do?", "stats(): counted by day; here the whole month")
+    _head(out, "What did the gates do?", "stats(): counted per day; here for the whole month")
     show_stats(demo.stats, by_day=False)
 
 
@@ -162,33 +155,32 @@ def _head(out: Console, title: str, note: str) -> None:
     out.print(note, style="dim")
 
 
-def _verdict(out: Console, one: Asked, depth: int) -> None:
+def _show_verdict(out: Console, one: Asked) -> None:
     if one.found_at is None:
-        show.print_indented(out, Text(f"not among the first {depth}: {one.answer}", style="red"), first="  ✗ ")
+        render.print_indented(out, Text(f"not among the first {_SHOWN}: {one.answer}", style="red"), first="  ✗ ")
     else:
-        show.print_indented(out, Text(f"hit {one.found_at}: {one.answer}", style="green"), first="  ✓ ")
+        render.print_indented(out, Text(f"hit {one.found_at}: {one.answer}", style="green"), first="  ✓ ")
 
 
-def _score(out: Console, asked: tuple[Asked, ...], rest: tuple[Asked, ...], depth: int) -> None:
-    """A score on questions picked for their answers says nothing of the others, so theirs is told too."""
+def _show_score(out: Console, asked: tuple[Asked, ...], rest: tuple[Asked, ...]) -> None:
+    """Also print the score of the questions that were not picked because search finds their answers."""
     found = sum(one.found_at is not None for one in asked)
     times = sorted(one.ms for one in asked)
     median = times[len(times) // 2] if times else 0.0
-    out.print(f"\n{found} of {len(asked)} answers among the first {depth} hits; median search {median:.1f} ms.")
+    out.print(f"\n{found} of {len(asked)} answers among the first {_SHOWN} hits; median search {median:.1f} ms.")
     others = sum(one.found_at is not None for one in rest)
     out.print(
-        f"These {len(asked)} were picked because search finds them; of the other {len(rest)} sample questions it "
-        f"finds {others}."
+        f"The demo's {len(asked)} questions are ones search gets right; it gets {others} of the other {len(rest)}."
     )
 
 
-def what_next(store: str | None, namespace: str) -> None:
-    out = show.console()
+def show_next_steps(store: str | None, namespace: str) -> None:
+    out = render.console()
     kept = shlex.quote(store or "demo.db")
     out.print("\nTry next", style="bold")
     activate = Path(sys.executable).with_name("activate")
     if shutil.which("holdfast") is None and activate.exists():  # `make demo` runs in an environment that nobody entered
-        out.print(f"  . {shlex.quote(_shortest(activate))}          puts holdfast on your path", soft_wrap=True)
+        out.print(f"  . {shlex.quote(_relative(activate))}          puts holdfast on your path", soft_wrap=True)
     if store is None:
         out.print(f"  holdfast demo --store {kept}          keep the sample, then ask it yourself:")
     for line in (
@@ -201,7 +193,7 @@ def what_next(store: str | None, namespace: str) -> None:
         out.print(f"  {line}", soft_wrap=True)
 
 
-def _shortest(path: Path) -> str:
-    """From here, where it lies below."""
+def _relative(path: Path) -> str:
+    """Return the path relative to the current directory if it is below."""
     here = Path.cwd()
     return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)

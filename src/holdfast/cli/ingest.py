@@ -1,4 +1,9 @@
-"""`holdfast ingest`: keep conversations from files or stdin."""
+"""`holdfast ingest`: store conversations from files or stdin.
+
+A file is read twice. The first pass checks every message and notes its position; the second stores the messages,
+session by session. So an error on the last line stops everything before the first message is stored, and at most one
+session of a large file is in memory at a time.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +23,7 @@ from typing import IO, TYPE_CHECKING, Annotated
 
 import typer
 
-from holdfast.cli.options import EmbedderOption, JsonOption, NamespaceOption, StoreOption, open_memory
-from holdfast.cli.run import bar, print_json
+from holdfast.cli.command import MemoryTarget, argument, command, option, progress_bar
 from holdfast.errors import BadMessage, InputError
 from holdfast.log.messages import check_name, read_message
 from holdfast.settings import LogSettings
@@ -30,28 +34,23 @@ if TYPE_CHECKING:
 _BAD_SHOWN = 5
 
 
+@command("render.show_ingest")
 def ingest(
-    files: Annotated[
-        list[str], typer.Argument(metavar="FILE…", help='Files of messages; "-" reads stdin.', show_default=False)
-    ],
+    target: MemoryTarget,
+    files: Annotated[list[str], argument('Files of messages; "-" reads stdin.', "FILE…")],
     session: Annotated[
         str | None,
-        typer.Option(
-            "--session", "-s", metavar="NAME", help="Of messages that name none. Else: the file's name.",
-            show_default=False,
+        option(
+            "Session for messages that don't specify one (default: the file name).", "--session", "-s", metavar="NAME"
         ),
     ] = None,
-    format: Annotated[str, typer.Option("--format", metavar="auto|jsonl|json|text", help="How to read them.")] = "auto",
-    role: Annotated[str, typer.Option(help="Who speaks in a plain text.")] = "user",
-    lines: Annotated[bool, typer.Option("--lines", help="Each line of a plain text is a turn.")] = False,
-    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Leave bad messages out, and say which.")] = False,
-    wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Wait until all of it is found by meaning.")] = True,
-    store: StoreOption = None,
-    namespace: NamespaceOption = None,
-    embedder: EmbedderOption = None,
-    as_json: JsonOption = False,
-) -> None:  # fmt: skip
-    """Keep conversations; run it again and only what is new is added.
+    format: Annotated[str, option("Format of the files.", "--format", metavar="auto|jsonl|json|text")] = "auto",
+    role: Annotated[str, option("Role of plain text messages.")] = "user",
+    lines: Annotated[bool, option("Store each line of a plain text as a message.", "--lines")] = False,
+    skip_bad: Annotated[bool, option("Skip invalid messages and report them.", "--skip-bad")] = False,
+    wait: Annotated[bool, option("Wait until the new messages are embedded.", "--wait/--no-wait")] = True,
+) -> object:
+    """Store conversations. Run it again and only new messages are added.
 
     JSON lines ({"role", "content", "at"?, "key"?, "session"?}), a JSON array, or plain text.
 
@@ -62,18 +61,18 @@ def ingest(
     if format not in set(Format):
         raise typer.BadParameter(f"{format!r} is none of {', '.join(Format)}", param_hint="--format")
     start = time.perf_counter()
-    way = Way(Format(format), session, role, lines, skip_bad)
+    options = ReadOptions(Format(format), session, role, lines, skip_bad)
     with ExitStack() as sources:
-        transcripts = _read(files, way, sources)
-        with open_memory(store, namespace, embedder) as memory:
-            added, known = keep(memory, transcripts)
-            degraded = wait_for_meaning(memory) if wait else None
+        transcripts = _read(files, options, sources)
+        with target.open() as memory:
+            added, known = store_messages(memory, transcripts)
+            degraded = wait_until_embedded(memory) if wait else None
     bad = [reason for transcript in transcripts for reason in transcript.bad]
     for reason in bad[:_BAD_SHOWN]:
-        typer.echo(f"holdfast: left out {reason}", err=True)
+        typer.echo(f"holdfast: skipped {reason}", err=True)
     if len(bad) > _BAD_SHOWN:
-        typer.echo(f"holdfast: left out {len(bad) - _BAD_SHOWN} more", err=True)
-    answer = IngestAnswer(
+        typer.echo(f"holdfast: skipped {len(bad) - _BAD_SHOWN} more", err=True)
+    return IngestAnswer(
         added=added,
         known=known,
         heartbeats=sum(transcript.heartbeats for transcript in transcripts),
@@ -82,15 +81,9 @@ def ingest(
         seconds=round(time.perf_counter() - start, 3),
         degraded=degraded,
     )
-    if as_json:
-        print_json(answer)
-    else:
-        from holdfast.cli.render import show_ingest
-
-        show_ingest(answer)
 
 
-def _read(files: Sequence[str], way: Way, sources: ExitStack) -> list[Transcript]:
+def _read(files: Sequence[str], options: ReadOptions, sources: ExitStack) -> list[Transcript]:
     """Check every source before anything is written."""
     from holdfast.settings import load_settings
     from holdfast.text.time import utc_now
@@ -101,19 +94,19 @@ def _read(files: Sequence[str], way: Way, sources: ExitStack) -> list[Transcript
         source = sources.enter_context(open_source(name))
         size = source.seek(0, 2)
         source.seek(0)
-        with bar(f"checking {name}") as progress:
+        with progress_bar(f"checking {name}") as progress:
             transcripts.append(
-                read_transcript(source, name, way, settings, now, lambda place: progress(place, size))  # noqa: B023
+                read_transcript(source, name, options, settings, now, lambda place: progress(place, size))  # noqa: B023
             )
     return transcripts
 
 
-def keep(memory: Memory, transcripts: Sequence[Transcript]) -> tuple[int, int]:
-    """Hand the messages over, session by session: how many turns are new, and how many were known."""
+def store_messages(memory: Memory, transcripts: Sequence[Transcript]) -> tuple[int, int]:
+    """Store the messages, session by session; return the number of new turns and of known ones."""
     before = memory.status().log_end
     new: set[int] = set()
     done, total = 0, sum(transcript.count for transcript in transcripts)
-    with bar("keeping") as progress:
+    with progress_bar("storing") as progress:
         for transcript in transcripts:
             for session in transcript.places:
                 turns = memory.ingest_many(
@@ -126,30 +119,25 @@ def keep(memory: Memory, transcripts: Sequence[Transcript]) -> tuple[int, int]:
     return len(new), done - len(new)
 
 
-def wait_for_meaning(memory: Memory) -> str | None:
-    """Wait for derived work; a model that is down costs meaning, not the turns, so it is told and not raised."""
+def wait_until_embedded(memory: Memory) -> str | None:
+    """Wait for background work. If a model is unavailable, return the reason: the turns are stored all the same."""
     from holdfast.errors import ModelError
 
     try:
-        with bar("embedding") as progress:
+        with progress_bar("embedding") as progress:
             memory.flush(progress=progress)
     except ModelError as error:
         return str(error)
     return None
 
 
-# --- Conversations in files: JSON lines, a JSON array or plain text, from a path or from stdin.
-#
-# A file is read twice. The first reading checks every message and notes where it stands; the second hands the messages
-# over, session by session. So a mistake on the last line stops everything before the first turn is written, and of a
-# large file no more than one session is in memory at a time.
-
+# --- transcripts
 
 Message = Mapping[str, object]
 
 _STDIN = "-"
 _FORMAT_OF_SUFFIX = {".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json", ".txt": "text", ".md": "text"}
-_SNIFFED = 64 * 1024  # the first bytes of a source without a telling name
+_SNIFFED = 64 * 1024  # bytes to look at when the file name does not tell the format
 
 
 class Format(StrEnum):
@@ -160,28 +148,27 @@ class Format(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    """How the operator wants sources to be read."""
+class ReadOptions:
+    """Options for reading sources."""
 
     format: Format = Format.AUTO
     session: str | None = None
-    """For messages that name none; without it the file's name, or "default" for stdin."""
+    """For messages that name none (default: the file name, or "default" for stdin)."""
     role: str = "user"
-    """Who speaks in a plain text."""
     lines: bool = False
-    """Every line of a plain text is a turn of its own."""
+    """Every line of a plain text is a message."""
     skip_bad: bool = False
 
 
 @dataclass(slots=True)
 class Transcript:
-    """A source that has been checked: where the messages of each session stand in it, and what is wrong with it."""
+    """A checked source: the positions of each session's messages, and its errors."""
 
     name: str
     places: dict[str, array[int]] = field(default_factory=dict)
     heartbeats: int = 0
     bad: list[str] = field(default_factory=list)
-    """FILE:LINE: reason, for each message that was left out (only when that was asked for)."""
+    """FILE:LINE: reason, for each skipped message (only with `skip_bad`)."""
     _fetch: Callable[[int], Message] = field(default=lambda place: {})
 
     @property
@@ -194,10 +181,10 @@ class Transcript:
 
 @contextmanager
 def open_source(name: str) -> Iterator[IO[bytes]]:
-    """The bytes of a file, or of stdin by way of a temporary file, because they are read twice."""
+    """Open a file, or stdin through a temporary file because it is read twice."""
     if name != _STDIN:
         if Path(name).is_dir():
-            raise InputError(f"{name} is a folder; give the files in it, for example {name}/*.jsonl")
+            raise InputError(f"{name} is a folder; name the files in it, for example {name}/*.jsonl")
         with _open(name) as source:
             yield source
         return
@@ -215,18 +202,23 @@ def _open(name: str) -> IO[bytes]:
 
 
 def read_transcript(
-    source: IO[bytes], name: str, way: Way, settings: LogSettings, now: datetime, progress: Callable[[int], None]
+    source: IO[bytes],
+    name: str,
+    options: ReadOptions,
+    settings: LogSettings,
+    now: datetime,
+    progress: Callable[[int], None],
 ) -> Transcript:
-    """Check every message of a source. Raises at the first bad one, unless they are to be skipped."""
+    """Check every message of a source; raise at the first invalid one, unless they are skipped."""
     shown = "stdin" if name == _STDIN else name
-    session = way.session or ("default" if name == _STDIN else Path(name).stem)
+    session = options.session or ("default" if name == _STDIN else Path(name).stem)
     transcript = Transcript(shown)
-    form = way.format if way.format is not Format.AUTO else _guess(source, name)
+    form = options.format if options.format is not Format.AUTO else _guess(source, name)
     if form is Format.JSONL:
         places = _numbered_lines(source)
         transcript._fetch = lambda place: _line_at(source, place)
     else:
-        messages = _json_messages(source, shown) if form is Format.JSON else _text_messages(source, shown, way)
+        messages = _json_messages(source, shown) if form is Format.JSON else _text_messages(source, shown, options)
         places = iter(_numbered(messages))
         transcript._fetch = messages.__getitem__
     for number, place, message in places:
@@ -236,7 +228,7 @@ def read_transcript(
             _note(transcript, place, number, message, session, settings, now)
         except InputError as error:
             reason = f"{shown}:{number}: {str(error).removeprefix(f'message {number}: ')}"
-            if not way.skip_bad:
+            if not options.skip_bad:
                 raise type(error)(reason) from error
             transcript.bad.append(reason)
         if form is Format.JSONL:
@@ -263,7 +255,7 @@ def _note(
 
 
 def _guess(source: IO[bytes], name: str) -> Format:
-    """By the file's name, else by how it begins."""
+    """Guess from the file name, or else from the first bytes."""
     if suffix := _FORMAT_OF_SUFFIX.get(Path(name).suffix.lower()):
         return Format(suffix)
     start = source.read(_SNIFFED).removeprefix(b"\xef\xbb\xbf").lstrip()
@@ -283,7 +275,7 @@ def _guess(source: IO[bytes], name: str) -> Format:
 
 
 def _numbered_lines(source: IO[bytes]) -> Iterator[tuple[int, int, object]]:
-    """(line number, offset, message or what is wrong with it) of every line that is not blank."""
+    """Yield (line number, offset, message or error) for every line that is not blank."""
     offset = 0
     for number, line in enumerate(source, 1):
         if line.strip(b" \t\r\n\xef\xbb\xbf"):
@@ -319,7 +311,7 @@ def _numbered(messages: Sequence[Message]) -> Iterator[tuple[int, int, object]]:
 
 
 def _json_messages(source: IO[bytes], name: str) -> Sequence[Message]:
-    """An array of messages, or an object that holds one under "messages"."""
+    """Read an array of messages, or an object that holds one under "messages"."""
     document = _parse(source.read())
     if isinstance(document, Exception):
         raise BadMessage(f"{name}: {document}")
@@ -333,10 +325,10 @@ def _json_messages(source: IO[bytes], name: str) -> Sequence[Message]:
     return document
 
 
-def _text_messages(source: IO[bytes], name: str, way: Way) -> Sequence[Message]:
+def _text_messages(source: IO[bytes], name: str, options: ReadOptions) -> Sequence[Message]:
     try:
         text = source.read().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise BadMessage(f"{name}: not UTF-8 at byte {error.start}") from error
-    texts = text.splitlines() if way.lines else [text.strip("\r\n")]
-    return [{"role": way.role, "content": one} for one in texts if one.strip()]
+    texts = text.splitlines() if options.lines else [text.strip("\r\n")]
+    return [{"role": options.role, "content": one} for one in texts if one.strip()]

@@ -1,4 +1,4 @@
-"""The verbs of one memory: each is the method of the same name, printed."""
+"""Commands for one memory: search, recent, remember and the others that call the Memory method of the same name."""
 
 from __future__ import annotations
 
@@ -7,283 +7,214 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Annotated
 
-import typer
+from holdfast.cli.command import MemoryTarget, Output, argument, command, option, progress_bar
+from holdfast.errors import FlushTimeout, InputError, ModelError
+from holdfast.serve.reference import PARAMETERS as HELP
 
-from holdfast.cli.options import (
-    EmbedderOption,
-    FullOption,
-    JsonOption,
-    LimitOption,
-    NamespaceOption,
-    SinceOption,
-    StoreOption,
-    UntilOption,
-    missing_store,
-    open_memory,
-    open_to_read,
-)
-from holdfast.cli.run import bar, print_json
-from holdfast.errors import FlushTimeout, ModelError
+_EMBED_S = 2.0  # how long `remember` waits for the new record to be embedded
 
-_WAIT_S = 2.0  # for a memory to be found by meaning before the command ends
-
-IdArgument = Annotated[str, typer.Argument(metavar="ID", help="Of a turn or record, as search prints it.")]
+Id = Annotated[str, argument(HELP["why"]["id"], "ID")]
+Session = Annotated[str, argument(HELP["thread"]["session"], "SESSION")]
+Limit = Annotated[int, option(HELP["search"]["limit"], "--limit", "-l", metavar="N")]
+Since = Annotated[str | None, option(HELP["search"]["since"], metavar="TIME")]
+Until = Annotated[str | None, option(HELP["search"]["until"], metavar="TIME")]
 
 
+@command("render.show_hits", "explain", "full")
 def search(
-    question: Annotated[str, typer.Argument(metavar="QUESTION", help="In your own words, or an exact identifier.")],
-    limit: LimitOption = 10,
-    kind: Annotated[
-        str | None,
-        typer.Option(metavar="KIND", help="turn, fact, preference, decision, guidance, …", show_default=False),
-    ] = None,
-    session: Annotated[
-        str | None, typer.Option("--session", "-s", metavar="NAME", help="In this one only.", show_default=False)
-    ] = None,
-    since: SinceOption = None,
-    until: UntilOption = None,
-    as_of: Annotated[
-        str | None, typer.Option("--as-of", metavar="TIME", help="As it was known then.", show_default=False)
-    ] = None,
-    explain: Annotated[bool, typer.Option("--explain", help="Print how it was found, stage by stage.")] = False,
-    full: FullOption = False,
-    store: StoreOption = None,
-    namespace: NamespaceOption = None,
-    embedder: EmbedderOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Find what was said about something, best first, with the reason for each hit.
+    target: MemoryTarget,
+    question: Annotated[str, argument(HELP["search"]["query"], "QUESTION")],
+    limit: Limit = 10,
+    kind: Annotated[str | None, option(HELP["search"]["kind"], metavar="KIND")] = None,
+    session: Annotated[str | None, option(HELP["search"]["session"], "--session", "-s", metavar="NAME")] = None,
+    since: Since = None,
+    until: Until = None,
+    as_of: Annotated[str | None, option(HELP["search"]["as_of"], "--as-of", metavar="TIME")] = None,
+) -> object:
+    """Find what was said about something, best match first, with the reason for each result.
 
     [dim]holdfast search "which port does slipway use?" --limit 3 --explain[/dim]
     """
-    with open_to_read(store, namespace, embedder) as memory:
+    from holdfast.model import SearchAnswer
+
+    with target.read() as memory:
         hits = memory.search(question, limit, kind, session, since, until, as_of)
-        waiting = 0 if hits else memory.status().behind
-    if as_json:
-        from holdfast.model import SearchAnswer
-
-        print_json(SearchAnswer.of(hits))
-        return
-    from holdfast.cli import render as show
-
-    show.show_hits(hits, full)
-    if explain:
-        show.show_receipt(hits.receipt)
-    if waiting:  # just copied, or kept without waiting: this command has begun the work, and the next one goes on
-        typer.echo(f"holdfast: {waiting:,} are not found by meaning yet; ask again, or see holdfast status", err=True)
+        status = None if hits else memory.status()
+    return Output(SearchAnswer.of(hits), {"status": status})
 
 
+@command("render.show_recent", "full")
 def recent(
-    limit: LimitOption = 20,
-    kind: Annotated[str, typer.Option(metavar="KIND", help="turn, exchange, record or a kind of record.")] = "turn",
-    since: SinceOption = None,
-    until: UntilOption = None,
-    session: Annotated[
-        str | None, typer.Option("--session", "-s", metavar="NAME", help="In this one only.", show_default=False)
-    ] = None,
-    full: FullOption = False,
-    store: StoreOption = None,
-    namespace: NamespaceOption = None,
-    embedder: EmbedderOption = None,
-    as_json: JsonOption = False,
-) -> None:
+    target: MemoryTarget,
+    limit: Limit = 20,
+    kind: Annotated[str, option(HELP["recent"]["kind"], metavar="KIND")] = "turn",
+    since: Since = None,
+    until: Until = None,
+    session: Annotated[str | None, option(HELP["recent"]["session"], "--session", "-s", metavar="NAME")] = None,
+) -> object:
     """List the newest turns, exchanges or records, by the time they were said.
 
     [dim]holdfast recent --kind exchange --since "7 days ago"[/dim]
     """
-    with open_to_read(store, namespace, embedder) as memory:
-        found = memory.recent(limit, kind, since, until, session)
-    if as_json:
-        from holdfast.results import recent_answer
+    from holdfast.results import recent_answer
 
-        print_json(recent_answer(found, kind))
-        return
-    from holdfast.cli import render as show
-
-    show.show_recent(found, full)
+    with target.read() as memory:
+        return recent_answer(memory.recent(limit, kind, since, until, session), kind)
 
 
-def thread(
-    session: Annotated[str, typer.Argument(metavar="SESSION", help="Its name, as search and recent print it.")],
-    store: StoreOption = None,
-    namespace: NamespaceOption = None,
-    embedder: EmbedderOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Print one conversation, in order.
+@command("render.show_thread")
+def thread(target: MemoryTarget, session: Session) -> object:
+    """Print one session in order.
 
     [dim]holdfast thread 2026-09-15-a[/dim]
     """
-    with open_to_read(store, namespace, embedder) as memory:
-        turns = memory.thread(session)
-    if as_json:
-        from holdfast.results import ThreadAnswer
+    from holdfast.results import ThreadAnswer
 
-        print_json(ThreadAnswer(session, tuple(turns)))
-        return
-    from holdfast.cli import render as show
-
-    show.show_thread(session, turns)
+    with target.read() as memory:
+        return ThreadAnswer(session, tuple(memory.thread(session)))
 
 
+@command("render.show_themes", "full")
+def themes(
+    target: MemoryTarget,
+    since: Annotated[
+        str, option('Start of the period: ISO 8601, relative such as "7 days ago", or always.', metavar="TIME")
+    ] = "30 days ago",
+    until: Annotated[str | None, option(HELP["themes"]["until"], metavar="TIME")] = None,
+    limit: Annotated[int, option(HELP["themes"]["limit"], "--limit", "-l", metavar="N")] = 8,
+    digest: Annotated[bool | None, option(HELP["themes"]["digest"], "--digest/--no-digest")] = None,
+) -> object:
+    """Summarise a period: the largest themes, the words that name them, and examples.
+
+    [dim]holdfast themes --since "7 days ago"[/dim]
+    """
+    from holdfast.results import ThemesAnswer
+
+    with target.read() as memory:
+        return ThemesAnswer.of(memory.themes(None if since == "always" else since, until, limit, digest))
+
+
+@command("render.show_record")
 def remember(
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="What to keep.")],
-    kind: Annotated[
-        str, typer.Option(metavar="KIND", help="fact, preference, decision, guidance, summary or episode.")
-    ] = "fact",
-    store: StoreOption = None,
-    namespace: NamespaceOption = None,
-    embedder: EmbedderOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Keep an explicit memory: no gate judges it.
+    target: MemoryTarget,
+    text: Annotated[str, argument(HELP["remember"]["text"], "TEXT")],
+    kind: Annotated[str, option(HELP["remember"]["kind"], metavar="KIND")] = "fact",
+) -> object:
+    """Store an explicit memory; no gate judges it.
 
     [dim]holdfast remember "The spare key is with Zofia" --kind fact[/dim]
     """
-    with open_memory(store, namespace, embedder) as memory:
+    with target.open() as memory:
         record = memory.remember(text, kind)
-        with suppress(ModelError, FlushTimeout):  # kept all the same; whoever opens the store next goes on
-            memory.flush(_WAIT_S)
-    if as_json:
-        print_json(record)
-        return
-    from holdfast.cli import render as show
-
-    show.show_record(record)
+        with suppress(ModelError, FlushTimeout):  # it is stored; the next command that opens the store continues
+            memory.flush(_EMBED_S)
+    return record
 
 
+@command("render.show_forgotten")
 def forget(
-    noun_id: IdArgument,
-    undo: Annotated[bool, typer.Option("--undo", help="Bring it back.")] = False,
-    store: StoreOption = None,
-    namespace: NamespaceOption = None,
-    embedder: EmbedderOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Hide a turn or record from recall; the log keeps it, and --undo brings it back.
+    target: MemoryTarget, id: Id, undo: Annotated[bool, option(HELP["forget"]["undo"], "--undo")] = False
+) -> object:
+    """Hide a turn or record from recall; the log keeps it, and --undo makes it visible again.
 
     [dim]holdfast forget t-1a1dfe… · holdfast forget t-1a1dfe… --undo[/dim]
     """
-    with open_to_read(store, namespace, embedder) as memory:
-        decision = memory.forget(noun_id, undo)
-    if as_json:
-        print_json(decision)
-        return
-    from holdfast.cli import render as show
-
-    show.show_forgotten(noun_id, decision)
+    with target.read() as memory:
+        return Output(memory.forget(id, undo), {"noun_id": id})
 
 
-def why(
-    noun_id: IdArgument,
-    store: StoreOption = None,
-    namespace: NamespaceOption = None,
-    embedder: EmbedderOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Say everything that was decided about a turn or record, and why.
+@command("render.show_why")
+def why(target: MemoryTarget, id: Id) -> object:
+    """Explain every decision about a turn or record.
 
     [dim]holdfast why t-1a1dfe…[/dim]
     """
-    with open_to_read(store, namespace, embedder) as memory:
-        reasons = memory.why(noun_id)
-    if as_json:
-        print_json(reasons)
-        return
-    from holdfast.cli import render as show
-
-    show.show_why(reasons)
+    with target.read() as memory:
+        return memory.why(id)
 
 
+@command("render_insight.show_history")
+def history(target: MemoryTarget, id: Id) -> object:
+    """Show what a record replaced and what replaced it; for a turn, the records made from it.
+
+    [dim]holdfast history r-017dcdf…[/dim]
+    """
+    with target.read() as memory:
+        return memory.history(id)
+
+
+@command("render_insight.show_stats")
+def stats(
+    target: MemoryTarget, since: Annotated[str | None, option(HELP["stats"]["since"], metavar="TIME")] = None
+) -> object:
+    """Count what the gates did, day by day: turns judged, refused, merged, replaced and added.
+
+    [dim]holdfast stats --since "30 days ago"[/dim]
+    """
+    with target.read() as memory:
+        return memory.stats(since)
+
+
+@command("render.show_status", exit_code=lambda answer: 1 if answer.problems else 0)
 def status(
+    target: MemoryTarget,
     check: Annotated[
-        bool, typer.Option("--check", help="Check the store's integrity too; exit code 1 if hurt.")
+        bool, option("Also check the integrity of the store; exit with 1 if it is damaged.", "--check")
     ] = False,
-    store: StoreOption = None,
-    namespace: NamespaceOption = None,
-    embedder: EmbedderOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Say how much is kept, how far derived work has come, and what is degraded.
+) -> object:
+    """Report how much is stored, how far background work has come, and what is degraded.
 
     [dim]holdfast status --check[/dim]
     """
-    missing = missing_store(store)
-    with open_to_read(store, namespace, embedder) as memory:
-        state = memory.status()
-        problems = tuple(memory.check()) if check else None
-    if missing is not None:
-        state = replace(state, store=missing, size_bytes=0)
-    if as_json:
-        from holdfast.results import StatusAnswer
+    from holdfast.results import StatusAnswer
 
-        print_json(StatusAnswer.of(state, problems))
-    else:
-        from holdfast.cli import render as show
-
-        show.show_status(state, problems)
-    if problems:
-        raise typer.Exit(1)
+    missing = target.missing
+    with target.read() as memory:
+        answer = StatusAnswer.of(memory.status(), tuple(memory.check()) if check else None)
+    return answer if missing is None else replace(answer, store=missing, size_bytes=0)
 
 
-# --- `holdfast context`: what a model should be handed for these messages.
-
-
+@command("render.show_context", "explain")
 def context(
-    file: Annotated[str, typer.Argument(metavar="FILE", help='Messages as JSON; "-" reads stdin.')] = "-",
-    session: Annotated[
-        str, typer.Option("--session", "-s", metavar="NAME", help="The conversation they belong to.")
-    ] = "default",
-    budget: Annotated[int, typer.Option("--budget", metavar="N", help="The host's whole budget, in tokens.")] = 4000,
+    target: MemoryTarget,
+    file: Annotated[str, argument('Messages as JSON; "-" reads stdin.', "FILE")] = "-",
+    session: Annotated[str, option(HELP["context"]["session"], "--session", "-s", metavar="NAME")] = "default",
+    budget: Annotated[int, option(HELP["context"]["budget"], "--budget", metavar="N")] = 4000,
     memory_budget: Annotated[
-        int | None,
-        typer.Option("--memory-budget", metavar="N", help="Tokens for memory itself.", show_default=False),
+        int | None, option(HELP["context"]["memory_budget"], "--memory-budget", metavar="N")
     ] = None,
-    rules: Annotated[
-        list[str] | None,
-        typer.Option("--rules", metavar="FILE", help="A rule file; may be given more than once.", show_default=False),
-    ] = None,
-    explain: Annotated[bool, typer.Option("--explain", help="Every candidate: in or out, and why.")] = False,
-    deadline: Annotated[float, typer.Option("--deadline", metavar="SECONDS", help="After it nothing is added.")] = 5.0,
-    store: StoreOption = None,
-    namespace: NamespaceOption = None,
-    embedder: EmbedderOption = None,
-    as_json: JsonOption = False,
-) -> None:
+    rules: Annotated[list[str] | None, option("Rule file to include; repeatable.", "--rules", metavar="FILE")] = None,
+    deadline: Annotated[
+        float,
+        option("Give up after this many seconds and return the messages unchanged.", "--deadline", metavar="SECONDS"),
+    ] = 5.0,
+) -> object:
     """Print what a model should know for these messages: rules, recent turns, guidance and memories, within a budget.
 
     The messages are a JSON array of {"role", "content"}, or an object that holds one under "messages".
 
     [dim]holdfast context messages.json --session s1 --rules AGENTS.md --explain[/dim]
     """
+    from holdfast.results import ContextAnswer
     from holdfast.settings import load_settings
 
-    messages = _read(file)
+    messages = _read_messages(file)
     settings = load_settings()
-    # A command starts cold, and a person waits: the host's 300 ms would be over before the model is loaded.
+    # A command starts cold and a person waits: the 300 ms of a host would be over before the model is loaded.
     patient = replace(settings, context=replace(settings.context, deadline_s=deadline, embedder_s=deadline / 2))
-    with open_to_read(store, namespace, embedder, patient) as memory:
-        made = memory.context(messages, session, budget, rules or (), memory_budget)
-    if as_json:
-        from holdfast.results import ContextAnswer
-
-        print_json(ContextAnswer.of(made))
-        return
-    from holdfast.cli.render import show_context
-
-    show_context(made, explain)
+    with target.read(patient) as memory:
+        return ContextAnswer.of(memory.context(messages, session, budget, rules or (), memory_budget))
 
 
-def _read(name: str) -> list[dict[str, object]]:
+def _read_messages(name: str) -> list[dict[str, object]]:
     from holdfast.cli.ingest import open_source
-    from holdfast.errors import InputError
 
     shown = "stdin" if name == "-" else name
     with open_source(name) as source:
         try:
             found = json.loads(source.read().decode("utf-8-sig"))
         except (UnicodeDecodeError, ValueError, RecursionError) as error:
-            raise InputError(f"{shown} is no JSON: {error}") from error
+            raise InputError(f"{shown} is not JSON: {error}") from error
     if isinstance(found, dict):
         found = found.get("messages")
     if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
@@ -291,110 +222,35 @@ def _read(name: str) -> list[dict[str, object]]:
     return found
 
 
-# --- `holdfast themes`: what a time was about.
-
-
-def themes(
-    since: Annotated[
-        str, typer.Option(metavar="TIME", help='Said at or after: "2026-05-01", "7 days ago", or always.')
-    ] = "30 days ago",
-    until: UntilOption = None,
-    limit: LimitOption = 8,
-    digest: Annotated[
-        bool | None,
-        typer.Option("--digest/--no-digest", help="Told by the chat model; as it is configured.", show_default=False),
-    ] = None,
-    full: FullOption = False,
-    store: StoreOption = None,
-    namespace: NamespaceOption = None,
-    embedder: EmbedderOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Say what a time was about: the largest themes, the words that name them, and what was said.
-
-    [dim]holdfast themes --since "7 days ago"[/dim]
-    """
-    with open_to_read(store, namespace, embedder) as memory:
-        found = memory.themes(None if since == "always" else since, until, limit, digest)
-    if as_json:
-        from holdfast.results import ThemesAnswer
-
-        print_json(ThemesAnswer.of(found))
-        return
-    from holdfast.cli.render import show_themes
-
-    show_themes(found, full)
-
-
-# --- `holdfast compact`, `holdfast expand`, `holdfast active`: old turns as digests, and back.
-
-
-SessionArgument = Annotated[str, typer.Argument(metavar="SESSION", help="The conversation's name.")]
-
-
+@command("render.show_compaction")
 def compact(
-    session: SessionArgument,
-    force: Annotated[bool, typer.Option("--force", help="Also when the budget is not passed.")] = False,
-    store: StoreOption = None,
-    namespace: NamespaceOption = None,
-    embedder: EmbedderOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Put digests in place of a conversation's old turns. Its rules stay word for word, every turn stays in the log.
+    target: MemoryTarget, session: Session, force: Annotated[bool, option(HELP["compact"]["force"], "--force")] = False
+) -> object:
+    """Replace a session's old turns by digests. Rules stay word for word, and the log keeps every turn.
 
     [dim]holdfast compact support-chat --force[/dim]
     """
-    with open_memory(store, namespace, embedder) as memory, bar("compacting") as progress:
-        made = memory.compact(session, force, progress)
-    if as_json:
-        print_json(made)
-        return
-    from holdfast.cli.render import show_compaction
-
-    show_compaction(made)
+    with target.open() as memory, progress_bar("compacting") as progress:
+        return memory.compact(session, force, progress)
 
 
-def expand(
-    noun_id: IdArgument,
-    full: FullOption = False,
-    store: StoreOption = None,
-    namespace: NamespaceOption = None,
-    embedder: EmbedderOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Show the turns that a summary, or any other record, was made of.
+@command("render.show_recent", "full")
+def expand(target: MemoryTarget, id: Id) -> object:
+    """Show the turns that a summary, or any other record, was made from.
 
     [dim]holdfast expand r-1a1dfe31dc71b51a758fc[/dim]
     """
-    with open_to_read(store, namespace, embedder) as memory:
-        turns = memory.expand(noun_id)
-    if as_json:
-        from holdfast.results import RecentTurns
+    from holdfast.results import RecentTurns
 
-        print_json(RecentTurns(tuple(turns)))
-        return
-    from holdfast.cli import render as show
-
-    show.show_recent(turns, full)
+    with target.read() as memory:
+        return RecentTurns(tuple(memory.expand(id)))
 
 
-def active(
-    session: SessionArgument,
-    full: FullOption = False,
-    store: StoreOption = None,
-    namespace: NamespaceOption = None,
-    embedder: EmbedderOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Show what stands for a conversation now: digests and rules, then the turns as they were said.
+@command("render.show_active", "full")
+def active(target: MemoryTarget, session: Session) -> object:
+    """Show what currently represents a session: digests and rules, then the remaining turns.
 
     [dim]holdfast active support-chat[/dim]
     """
-    with open_to_read(store, namespace, embedder) as memory:
-        view = memory.active(session)
-    if as_json:
-        print_json(view)
-        return
-    from holdfast.cli.render import show_active
-
-    show_active(view, full)
+    with target.read() as memory:
+        return memory.active(session)

@@ -1,15 +1,13 @@
-"""What a memory says about itself, for a person's eyes: counts, histories, and pictures of its scores."""
+"""Text output of stats, history, calibrate and tune."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich.table import Table
 from rich.text import Text
 
-from holdfast.cli.render import calm, console, counted, print_indented, when
+from holdfast.cli.render import console, format_time, make_table, plural, print_decision, print_indented, printable
 from holdfast.gate.calibrate import probability
-from holdfast.model import Decision
 from holdfast.results import (
     Admitted,
     Bin,
@@ -23,9 +21,9 @@ from holdfast.results import (
     Tuning,
     Version,
 )
+from holdfast.settings import load_settings
 
-_BAR, _LABEL_BAR = 30, 16  # widest bars of the picture, in characters
-_GAPS = (0, 2, 0, 0)
+_BAR, _LABEL_BAR = 30, 16  # widest bars, in characters
 
 
 # --- stats
@@ -34,27 +32,24 @@ _GAPS = (0, 2, 0, 0)
 def show_stats(stats: Stats, by_day: bool = True) -> None:
     out = console()
     if not stats.days:
-        out.print("No turn was judged in this time. Records are made of turns where admit.enabled is on.")
+        out.print("No turn was judged in this period. Records are made only if admit.enabled is on.")
         return
-    table = Table(box=None, padding=_GAPS)
-    table.add_column("day")
-    for name in _COLUMNS:
-        table.add_column(name, justify="right")
+    table = make_table("day", *_COLUMNS)
     for day in stats.days if by_day else ():
         table.add_row(day.day, *_row(day))
     table.add_row("all", *_row(stats.total), style="bold")
     out.print(table)
     total = stats.total
     if total.refused:
-        out.print("refused: " + ", ".join(f"{calm(reason)} {count:,}" for reason, count in total.refused.items()))
+        out.print("refused: " + ", ".join(f"{printable(reason)} {count:,}" for reason, count in total.refused.items()))
     others = [("below the threshold", total.below_threshold), ("pasted or imported", total.others_words)]
     for name, count in others:
         if count:
             out.print(f"turns {name}: {count:,}")
-    out.print(f"{stats.records_per_turn:.2f} new records a turn; {stats.repeated:.0%} of the candidates known already")
+    out.print(f"{stats.records_per_turn:.2f} new records per turn; {stats.repeated:.0%} of the candidates were known")
     out.print(
-        f"candidates close to a record: {total.triggers:,}; {total.merged:,} merged, {total.dropped:,} dropped; "
-        f"{total.redundant_adds:,} added beside it, a copy at worst ({stats.redundant_adds_per_week:.1f} a week)"
+        f"candidates similar to a record: {total.triggers:,}; {total.merged:,} merged, {total.dropped:,} dropped, "
+        f"{total.redundant_adds:,} added, possibly duplicates ({stats.redundant_adds_per_week:.1f} per week)"
     )
 
 
@@ -78,7 +73,7 @@ def _row(one: DayStats | Admitted) -> list[str]:
 def show_history(history: History) -> None:
     out = console()
     if not history.versions:
-        out.print(f"No record was made of {calm(history.id)}; holdfast why {calm(history.id)} says why.")
+        out.print(f"No record was made from {printable(history.id)}; see holdfast why {printable(history.id)}.")
     for version in history.versions:
         _print_version(version, asked=version.record.id == history.id)
 
@@ -90,39 +85,33 @@ def _print_version(version: Version, asked: bool) -> None:
     head.append(f"  {record.kind.value}", style="bold blue")
     head.append(f"  {record.id}", style="bold" if asked else "dim not bold")
     out.print(head)
-    print_indented(out, Text(calm(record.text), style="" if version.live else "dim"))
+    print_indented(out, Text(printable(record.text), style="" if version.live else "dim"))
     for decision in version.reasons:
-        print_indented(out, _told(decision), first="  • ")
+        print_decision(out, decision)
     for turn in version.sources:
-        line = Text(f"{when(turn.at)} {turn.role.value} {calm(turn.session)} {turn.id}", style="dim")
+        line = Text(f"{format_time(turn.at)} {turn.role.value} {printable(turn.session)} {turn.id}", style="dim")
         print_indented(out, line, first="  ← ")
 
 
 def _span(version: Version) -> str:
     record = version.record
     if record.valid_to is not None:
-        return f"{when(record.valid_from)} – {when(record.valid_to)}"
-    return f"{when(record.valid_from)} – " + ("now" if version.live else "forgotten")
+        return f"{format_time(record.valid_from)} – {format_time(record.valid_to)}"
+    return f"{format_time(record.valid_from)} – " + ("now" if version.live else "forgotten")
 
 
-def _told(decision: Decision) -> Text:
-    line = Text(decision.what, style="bold")
-    line.append(f": {calm(decision.reason)}", style="not bold")
-    return line
+# --- calibration
 
 
-# --- calibrate
-
-
-def show_calibration(made: Calibration, threshold: float) -> None:
+def show_calibration(made: Calibration) -> None:
     out = console()
+    threshold = load_settings().gate.threshold
     filled = [number for number, one in enumerate(made.distribution) if one.turns or one.useful or one.useless]
     if not filled:
-        out.print("No turn was judged yet, so there is no score to look at (admit.enabled makes the gate judge).")
+        out.print("No turn has been judged yet, so there are no scores (the gate judges if admit.enabled is on).")
         return
     suggested = made.suggested.threshold if made.suggested else None
-    table = Table(box=None, padding=_GAPS)
-    table.add_column("G", justify="right")
+    table = make_table("G", left=0)
     table.add_column(f"{made.turns:,} turns")
     if made.labels:
         table.add_column("useful ● or not ○")
@@ -156,10 +145,10 @@ def _marks(low: float, high: float, threshold: float, suggested: float | None) -
 
 def _print_advice(made: Calibration) -> None:
     out = console()
-    stored = f", stored {when(made.at)}" if made.at is not None else ""
+    stored = f", stored {format_time(made.at)}" if made.at is not None else ""
     out.print(f"{made.labels:,} labels, {made.useful:,} of them useful{stored}")
     if made.suggested is None:
-        out.print("At no score is a turn useful more often than not: no threshold is suggested.")
+        out.print("No threshold is suggested: at no score is a turn useful more often than not.")
     else:
         out.print(f"suggested: {_at(made.suggested)}: the lowest G from which a turn is useful more often than not")
         out.print(Text(f"to use it: HOLDFAST_GATE__THRESHOLD={made.suggested.threshold:.4g}", style="dim"))
@@ -171,25 +160,25 @@ def _at(one: Operating) -> str:
     return f"{one.threshold:.2f} (precision {one.precision:.2f}, recall {one.recall:.2f} on these labels)"
 
 
-# --- tune
+# --- tuning
 
 
 def show_tuning(tuning: Tuning) -> None:
     out = console()
-    for name, figures in (("candidates beside records", tuning.records), ("turns beside earlier turns", tuning.turns)):
+    compared = (("candidates and records", tuning.records), ("turns and earlier turns", tuning.turns))
+    for name, figures in compared:
         _print_figures(f"{figures[0].compared:,} {name}", figures, tuning.threshold)
     if not tuning.sample:
-        out.print("Nothing lies close enough to be judged.")
+        out.print("No pair is similar enough to be judged.")
         return
-    out.print(Text(f"{counted(len(tuning.sample), 'pair')} to judge: do both say the same?", style="bold"))
+    out.print(Text(f"{plural(len(tuning.sample), 'pair')} to judge: do both say the same?", style="bold"))
     for number, pair in enumerate(tuning.sample, 1):
         _print_pair(number, pair)
 
 
 def _print_figures(title: str, figures: Sequence[ThresholdFigures], used: float) -> None:
-    table = Table(title=title, title_justify="left", box=None, padding=_GAPS)
-    for name in ("threshold", "fires", "share", "copies", "merges", "stopped", "judged", "false merges", "missed"):
-        table.add_column(name, justify="right")
+    columns = ("threshold", "fires", "share", "copies", "merges", "stopped", "judged", "false merges", "missed")
+    table = make_table(*columns, left=0, title=title)
     for one in figures:
         wrong = "" if one.false_merge_rate is None else f"{one.false_merges:,} ({one.false_merge_rate:.1%})"
         table.add_row(
@@ -205,6 +194,6 @@ def _print_figures(title: str, figures: Sequence[ThresholdFigures], used: float)
 def _print_pair(number: int, pair: Pair) -> None:
     out = console()
     verdict = "would merge" if pair.merges else "kept apart"
-    out.print(Text(f"{number:>2}  {pair.cosine:.2f}  {verdict}: {calm(pair.reason)}", style="dim"))
+    out.print(Text(f"{number:>2}  {pair.cosine:.2f}  {verdict}: {printable(pair.reason)}", style="dim"))
     for text in (pair.new, pair.old):
-        print_indented(out, Text(" ".join(calm(text).split())), most=2)
+        print_indented(out, Text(" ".join(printable(text).split())), most=2)

@@ -1,206 +1,150 @@
-"""The verbs that move and copy what is kept: export, import, backup, restore."""
+"""Commands that move data: export, import, backup, restore and copy."""
 
 from __future__ import annotations
 
-import os
 import sys
 from contextlib import closing
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import replace
+from typing import Annotated
 
-import typer
-
-from holdfast.cli.options import EmbedderOption, JsonOption, NamespaceOption, StoreOption, open_memory, open_to_read
-from holdfast.cli.render import calm, console, counted
-from holdfast.cli.run import as_text, bar, print_json
-from holdfast.results import BackedUp, Exported, ImportAnswer, Restored
-
-if TYPE_CHECKING:
-    from holdfast.results import Copied
+from holdfast.cli.command import MemoryTarget, argument, command, json_text, option, print_json, progress_bar
+from holdfast.cli.render import console, megabytes, plural, printable
+from holdfast.results import BackedUp, Copied, Exported, ImportAnswer, Restored
 
 _STREAM = "-"
+_SHOWN = 20  # namespaces that are listed one by one
+
+Backup = Annotated[str, argument("A backup.", "FILE")]
 
 
+@command(without=("embedder",))
 def export(
-    file: Annotated[str, typer.Argument(metavar="FILE", help='Where to write; "-" is stdout.', show_default=False)],
-    store: StoreOption = None,
-    namespace: NamespaceOption = None,
-    as_json: JsonOption = False,
+    target: MemoryTarget, file: Annotated[str, argument('File to write; "-" is stdout.', "FILE")], as_json: bool = False
 ) -> None:
-    """Write the whole log of a namespace to a file: every turn and every act, in order.
+    """Write the whole log of a namespace to a file: every turn and every action, in order.
 
     [dim]holdfast export ana.jsonl · holdfast export - | gzip > ana.jsonl.gz[/dim]
     """
     streamed = file == _STREAM
-    with open_to_read(store, namespace, "none") as memory, bar("exporting") as progress:
+    with replace(target, embedder="none").read() as memory, progress_bar("exporting") as progress:
         made = memory.export(sys.stdout.buffer if streamed else file, progress)
-    if as_json and streamed:  # stdout is the export's
-        print(as_text(made), file=sys.stderr)
+    if as_json and streamed:  # stdout holds the export
+        print(json_text(made), file=sys.stderr)
     elif as_json:
         print_json(made)
     else:
         show_exported(made, to_stderr=streamed)
 
 
-def import_file(
-    file: Annotated[str, typer.Argument(metavar="FILE", help='An export; "-" reads stdin.', show_default=False)],
-    wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Wait until all of it is found by meaning.")] = True,
-    store: StoreOption = None,
-    namespace: NamespaceOption = None,
-    embedder: EmbedderOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Take over the log of an export: all of it or nothing, and only what is not here yet.
+@command("transfer_verbs.show_imported")
+def import_(
+    target: MemoryTarget,
+    file: Annotated[str, argument('An export; "-" reads stdin.', "FILE")],
+    wait: Annotated[bool, option("Wait until the new messages are embedded.", "--wait/--no-wait")] = True,
+) -> object:
+    """Import the log of an export: all or nothing, and only what is not here yet.
 
     [dim]holdfast import ana.jsonl --namespace ana[/dim]
     """
-    from holdfast.cli.ingest import wait_for_meaning
-    from holdfast.results import ImportAnswer
+    from holdfast.cli.ingest import wait_until_embedded
 
-    with open_memory(store, namespace, embedder) as memory:
-        with bar("importing") as progress:
+    with target.open() as memory:
+        with progress_bar("importing") as progress:
             made = memory.import_file(sys.stdin.buffer if file == _STREAM else file, progress)
-        answer = ImportAnswer.of(made, wait_for_meaning(memory) if wait else None)
-    if as_json:
-        print_json(answer)
-        return
-
-    show_imported(answer)
+        return ImportAnswer.of(made, wait_until_embedded(memory) if wait else None)
 
 
-def backup(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="Where to write it.", show_default=False)],
-    store: StoreOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Copy the whole store, every namespace in it, while others write to it; the copy is checked.
+@command("transfer_verbs.show_backup", without=("namespace", "embedder"))
+def backup(target: MemoryTarget, file: Annotated[str, argument("File to write.", "FILE")]) -> object:
+    """Copy the whole store with all its namespaces while it is in use, and verify the copy.
 
     [dim]holdfast backup memory-2026-05-04.db[/dim]
     """
-    from holdfast.errors import InputError
-    from holdfast.settings import load_settings
-    from holdfast.store.open import default_location, open_store
     from holdfast.upkeep.backup import back_up
 
-    location = store or default_location()
-    if "://" not in location and not os.path.exists(location):
-        raise InputError(f"there is no store at {location} to back up")
-    with closing(open_store(location, load_settings().store)) as opened, bar("copying") as progress:
-        made = back_up(opened, file, progress)
-    if as_json:
-        print_json(made)
-        return
-
-    show_backed_up(made)
+    with closing(target.open_store("back up")) as opened, progress_bar("copying") as progress:
+        return back_up(opened, file, progress)
 
 
+@command("transfer_verbs.show_backup", without=("namespace", "embedder"))
 def restore(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="A backup.", show_default=False)],
-    force: Annotated[bool, typer.Option("--force", help="Replace a store that is there; it is kept aside.")] = False,
-    store: StoreOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Put a backup where the store is, after checking it. A store in use is never replaced.
+    target: MemoryTarget,
+    file: Backup,
+    force: Annotated[bool, option("Replace an existing store, which is kept under another name.", "--force")] = False,
+) -> object:
+    """Verify a backup and put it in the place of the store. A store in use is never replaced.
 
     [dim]holdfast restore memory-2026-05-04.db --store memory.db --force[/dim]
     """
     from holdfast.memory import Memory
 
-    with bar("copying") as progress:
-        made = Memory.restore(file, store or None, force, progress)
-    if as_json:
-        print_json(made)
-        return
-
-    show_restored(made)
+    with progress_bar("copying") as progress:
+        return Memory.restore(file, target.store or None, force, progress)
 
 
-# --- `holdfast copy SOURCE TARGET`: namespaces from one store into another, file or server.
-
-
-_SHOWN = 20
-"""Namespaces that are listed one by one; of more only the sum."""
-
-
+@command("transfer_verbs.show_copied", without=("store", "embedder"))
 def copy(
-    source: Annotated[str, typer.Argument(metavar="SOURCE", help="A path or postgresql://…", show_default=False)],
-    target: Annotated[str, typer.Argument(metavar="TARGET", help="Another one.", show_default=False)],
+    target: MemoryTarget,
+    source: Annotated[str, argument("Store to read: a path or postgresql://…", "SOURCE")],
+    destination: Annotated[str, argument("Store to write.", "TARGET")],
     namespace: Annotated[
-        list[str] | None,
-        typer.Option("--namespace", "-n", metavar="NAME", help="Only this one; may come again.", show_default=False),
+        list[str] | None, option("Copy only this namespace; repeatable.", "--namespace", "-n", metavar="NAME")
     ] = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Copy every namespace of a store, or those named, into another of any engine. Run again, it adds what is new.
+) -> object:
+    """Copy namespaces (default: all) from one store to another of any engine. Run it again to add what is new.
 
     [dim]holdfast copy memory.db postgresql://holdfast@db.example/memory[/dim]
     """
     from holdfast.memory import Memory
 
-    with bar("copying") as progress:
-        made = Memory.copy(source, target, namespace or None, progress)
-    if as_json:
-        print_json(made)
-    else:
-        _show(made)
+    with progress_bar("copying") as progress:
+        return Memory.copy(source, destination, namespace or None, progress)
 
 
-def _show(made: Copied) -> None:
-    from holdfast.cli.render import calm, console, counted
-
-    out = console()
-    for one in made.namespaces[:_SHOWN]:
-        told = f"{calm(one.namespace)}: {counted(one.turns, 'turn')} and {counted(one.acts, 'act')}"
-        told += f", {one.known:,} known before" if one.known else ""
-        told += f", {one.left_out:,} left out" if one.left_out else ""
-        out.print(told + (f", {one.erased:,} erased there before" if one.erased else ""))
-    turns = sum(one.turns for one in made.namespaces)
-    out.print(
-        f"copied {counted(len(made.namespaces), 'namespace')} with {counted(turns, 'new turn')} to "
-        f"{calm(made.target)}, {made.seconds:.1f} s"
-    )
+# --- printing
 
 
-# --- What export, import, backup and restore say for a person's eyes.
-
-
-def show_exported(made: Exported, to_stderr: bool = False) -> None:
+def show_exported(made: Exported, to_stderr: bool) -> None:
     out = console()
     out.stderr = to_stderr
     out.print(
-        f"exported {calm(made.namespace)}: {counted(made.turns, 'turn')} and {counted(made.acts, 'act')}, "
-        f"{_size(made.size_bytes)}, {made.seconds:.1f} s"
+        f"exported {printable(made.namespace)}: {plural(made.turns, 'turn')} and {plural(made.acts, 'act')}, "
+        f"{megabytes(made.size_bytes)}, {made.seconds:.1f} s"
     )
 
 
 def show_imported(made: ImportAnswer) -> None:
     out = console()
-    origin = "" if made.exported_from == made.namespace else f" from {calm(made.exported_from)}"
+    origin = "" if made.exported_from == made.namespace else f" from {printable(made.exported_from)}"
     out.print(
-        f"imported{origin} into {calm(made.namespace)}: {counted(made.turns, 'turn')} and {counted(made.acts, 'act')}, "
-        f"{made.known:,} known before, {made.seconds:.1f} s"
+        f"imported{origin} into {printable(made.namespace)}: {plural(made.turns, 'turn')} and "
+        f"{plural(made.acts, 'act')}, {made.known:,} known before, {made.seconds:.1f} s"
     )
     if made.left_out:
-        out.print(f"left out {counted(made.left_out, 'act')} that mean nothing in a log that held something before")
+        out.print(f"skipped {plural(made.left_out, 'act')} that apply only to an empty log")
     if made.erased:
-        out.print(f"{counted(made.erased, 'line')} of what was erased here did not come back")
+        out.print(f"skipped {plural(made.erased, 'line')} that had been erased here")
     if made.degraded:
-        out.print(f"kept, but not yet found by meaning: {calm(made.degraded)}")
+        out.print(f"stored, but not embedded yet: {printable(made.degraded)}")
 
 
-def show_backed_up(made: BackedUp) -> None:
-    console().print(f"{calm(made.path)}: {_held(made)}, checked, {made.seconds:.1f} s")
-
-
-def show_restored(made: Restored) -> None:
+def show_backup(made: BackedUp | Restored) -> None:
     out = console()
-    out.print(f"{calm(made.store)}: {_held(made)}, checked, {made.seconds:.1f} s")
-    if made.kept_aside is not None:
-        out.print(f"what was there is kept as {calm(made.kept_aside)}")
+    place = made.path if isinstance(made, BackedUp) else made.store
+    held = f"{plural(made.turns, 'turn')} of {plural(made.namespaces, 'namespace')}, {megabytes(made.size_bytes)}"
+    out.print(f"{printable(place)}: {held}, verified, {made.seconds:.1f} s")
+    if isinstance(made, Restored) and made.kept_aside is not None:
+        out.print(f"the previous store is kept as {printable(made.kept_aside)}")
 
 
-def _held(made: BackedUp | Restored) -> str:
-    return f"{counted(made.turns, 'turn')} of {counted(made.namespaces, 'namespace')}, {_size(made.size_bytes)}"
-
-
-def _size(size: int) -> str:
-    return f"{size / 1_000_000:,.1f} MB"
+def show_copied(made: Copied) -> None:
+    out = console()
+    for one in made.namespaces[:_SHOWN]:
+        extra = ((one.known, "known before"), (one.left_out, "skipped"), (one.erased, "erased there before"))
+        rest = "".join(f", {count:,} {what}" for count, what in extra if count)
+        out.print(f"{printable(one.namespace)}: {plural(one.turns, 'turn')} and {plural(one.acts, 'act')}{rest}")
+    turns = sum(one.turns for one in made.namespaces)
+    out.print(
+        f"copied {plural(len(made.namespaces), 'namespace')} with {plural(turns, 'new turn')} to "
+        f"{printable(made.target)}, {made.seconds:.1f} s"
+    )

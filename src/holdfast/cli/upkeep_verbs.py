@@ -1,95 +1,74 @@
-"""`holdfast janitor` and `holdfast doctor`: trust less what nobody finds, and see how healthy a store is."""
+"""Commands that look after a memory and its store: janitor, doctor, erase, calibrate, tune and store."""
 
 from __future__ import annotations
 
-import os
 import sys
 import time
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from holdfast.cli.options import (
-    EmbedderOption,
-    JsonOption,
-    NamespaceOption,
-    StoreOption,
-    missing_store,
-    open_memory,
-    open_to_read,
-)
-from holdfast.cli.render import calm, console, counted
-from holdfast.cli.run import bar, print_json
-from holdfast.cli.serve_verbs import add_server_verbs
-from holdfast.results import Erased, Proof, Tended, Tidied
-from holdfast.upkeep.findings import Diagnosis, Finding
+from holdfast.cli.command import MemoryTarget, argument, command, option, progress_bar
+from holdfast.cli.render import console, make_table, megabytes, plural, printable
+from holdfast.errors import InputError
+from holdfast.serve.reference import PARAMETERS as HELP
 
 if TYPE_CHECKING:
-    from holdfast.settings import Settings
-    from holdfast.upkeep.findings import Diagnosis
+    from holdfast.results import Erased, Proof, RebuildAnswer, StoreAnswer, Tended, Tidied
+    from holdfast.store.protocol import Store
+    from holdfast.upkeep.findings import Diagnosis, Finding
 
-_UNHEALTHY = 3
-"""The exit code when there is more of something than is healthy."""
-_Share = Annotated[float | None, typer.Option(metavar="SHARE", help="More is not healthy.", show_default=False)]
+_UNHEALTHY = _REMAINS = 3
+"""Exit codes: the doctor found more than its limits allow; erase --prove found something again."""
 
 
+@command("upkeep_verbs.show_janitor", without=("embedder",))
 def janitor(
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only list what would be done, and why.")] = False,
-    cull: Annotated[bool, typer.Option("--cull", help="Hide what is not the user's own word instead.")] = False,
-    undo: Annotated[
-        str | None, typer.Option("--undo", metavar="RUN", help="Take a run back: 2026-W19.", show_default=False)
-    ] = None,
-    store: StoreOption = None,
-    namespace: NamespaceOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Trust less what is old and was never found: one notch down, once a week; it can be taken back.
+    target: MemoryTarget,
+    dry_run: Annotated[bool, option(HELP["janitor"]["dry_run"], "--dry-run")] = False,
+    cull: Annotated[bool, option(HELP["janitor"]["cull"], "--cull")] = False,
+    undo: Annotated[str | None, option("Undo this run, for example 2026-W19.", "--undo", metavar="RUN")] = None,
+) -> object:
+    """Lower the confidence of old records that were never retrieved. Runs once a week; undoable.
 
     [dim]holdfast janitor --dry-run · holdfast janitor · holdfast janitor --undo 2026-W19[/dim]
     """
-    with open_to_read(store, namespace, "none") as memory:
-        made = memory.janitor(dry_run, cull, undo)
-    if as_json:
-        print_json(made)
-        return
-
-    show_tidied(made)
+    with replace(target, embedder="none").read() as memory:
+        return memory.janitor(dry_run, cull, undo)
 
 
+def _limit(what: str) -> Any:
+    return option(f"Fail if more than this share {what} (0–1).", metavar="SHARE")
+
+
+@command("upkeep_verbs.show_diagnosis", exit_code=lambda found: 0 if found.healthy else _UNHEALTHY)
 def doctor(
+    target: MemoryTarget,
     path: Annotated[
         str | None,
-        typer.Argument(
-            metavar="[PATH]",
-            help="Another system's memories: a mem0 export or history.db, MEMORY.md files, an MCP memory.",
-            show_default=False,
-        ),
+        argument("Memories of another system: a mem0 export or history.db, MEMORY.md files, an MCP memory.", "[PATH]"),
     ] = None,
-    fix: Annotated[bool, typer.Option("--fix", help="Derive anew from the log what is wrong and can be.")] = False,
-    max_duplicates: _Share = None,
-    max_near_duplicates: _Share = None,
-    max_junk: _Share = None,
-    max_stale: _Share = None,
-    max_loops: _Share = None,
-    max_secrets: _Share = None,
-    store: StoreOption = None,
-    namespace: NamespaceOption = None,
-    embedder: EmbedderOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """How healthy a store is: rates, examples, a verdict. Ends with 3 when it is not healthy.
+    fix: Annotated[bool, option("Rebuild damaged views from the log.", "--fix")] = False,
+    max_duplicates: Annotated[float | None, _limit("are duplicates")] = None,
+    max_near_duplicates: Annotated[float | None, _limit("are near-duplicates")] = None,
+    max_junk: Annotated[float | None, _limit("is junk")] = None,
+    max_stale: Annotated[float | None, _limit("is stale")] = None,
+    max_loops: Annotated[float | None, _limit("is fed back by the memory itself")] = None,
+    max_secrets: Annotated[float | None, _limit("holds secrets")] = None,
+) -> object:
+    """Examine a store: rates, examples and a verdict. Exits with status 3 if the store is unhealthy.
 
     [dim]holdfast doctor · holdfast doctor --fix · holdfast doctor mem0-export.json --max-junk 0.05[/dim]
     """
-    from holdfast.errors import InputError
+    from holdfast.memory import Memory
     from holdfast.settings import load_settings
+    from holdfast.store.open import is_store_file
 
-    settings = load_settings()
     limits = {
         "max_duplicates": max_duplicates,
         "max_near_duplicates": max_near_duplicates,
@@ -99,201 +78,232 @@ def doctor(
         "max_secrets": max_secrets,
     }
     given = {name: share for name, share in limits.items() if share is not None}
+    settings = load_settings()
     settings = replace(settings, doctor=replace(settings.doctor, **given))  # type: ignore[arg-type]  # floats, all
-    if path is not None and _is_ours(path):
-        path, store = None, path
-    if path is not None and fix:
-        raise InputError("--fix derives views of our own store anew; another system's memories are only looked at")
-    if path is None and (missing := missing_store(store)) is not None:
-        raise InputError(f"there is no store at {missing} to look at: give --store PATH, or set HOLDFAST_STORE")
-    if path is None:
-        with open_to_read(store, namespace, embedder, settings) as memory, bar("deriving anew") as progress:
-            found = memory.doctor(fix, progress)
-    else:
-        found = _audit(path, embedder, settings)
-    if as_json:
-        print_json(found)
-    else:
-        show_diagnosis(found)
-    if not found.healthy:
-        raise typer.Exit(_UNHEALTHY)
+    if path is not None and Path(path).is_file() and is_store_file(Path(path)):
+        target, path = replace(target, store=path), None
+    if path is not None:
+        if fix:
+            raise InputError("--fix rebuilds views of a Holdfast store; memories of another system are only examined")
+        return Memory.audit(path, target.embedder, settings)
+    target.check_exists("examine")
+    with target.read(settings) as memory, progress_bar("rebuilding") as progress:
+        return memory.doctor(fix, progress)
 
 
-def _is_ours(path: str) -> bool:
-    from holdfast.store.open import is_store_file
-
-    return Path(path).is_file() and is_store_file(Path(path))
-
-
-def _audit(path: str, embedder: str | None, settings: Settings) -> Diagnosis:
-    from holdfast.memory import Memory
-
-    return Memory.audit(path, embedder, settings)
-
-
-# --- `holdfast erase`: destroy a session, a turn, a record or a whole namespace, and show that it is gone.
-
-
-_FOUND = 3
-"""The exit code when something of it was found again."""
-
-
+@command("upkeep_verbs.show_erased", exit_code=lambda made: _REMAINS if made.proof and made.proof.found else 0)
 def erase(
-    session: Annotated[str | None, typer.Option(metavar="NAME", help="A conversation.", show_default=False)] = None,
-    turn: Annotated[str | None, typer.Option(metavar="ID", help="One turn.", show_default=False)] = None,
-    record: Annotated[str | None, typer.Option(metavar="ID", help="One record.", show_default=False)] = None,
-    everything: Annotated[bool, typer.Option("--everything", help="The whole namespace.")] = False,
-    prove: Annotated[bool, typer.Option("--prove", help="Search every byte of the store for it afterwards.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-    store: StoreOption = None,
-    namespace: NamespaceOption = None,
-    embedder: EmbedderOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Destroy what is named exactly, with everything derived from it. It cannot be taken back; forget can.
+    target: MemoryTarget,
+    session: Annotated[str | None, option(HELP["erase"]["session"], metavar="NAME")] = None,
+    turn: Annotated[str | None, option(HELP["erase"]["turn"], metavar="ID")] = None,
+    record: Annotated[str | None, option(HELP["erase"]["record"], metavar="ID")] = None,
+    everything: Annotated[bool, option(HELP["erase"]["namespace"], "--everything")] = False,
+    prove: Annotated[bool, option(HELP["erase"]["prove"], "--prove")] = False,
+    yes: Annotated[bool, option("Do not ask for confirmation.", "--yes", "-y")] = False,
+) -> object:
+    """Destroy a session, turn, record or namespace with everything derived from it. Cannot be undone, unlike forget.
 
     [dim]holdfast erase --session support-chat --prove · holdfast erase --everything --namespace ana[/dim]
     """
-    from holdfast.errors import InputError
-    from holdfast.store.open import default_location
-    from holdfast.upkeep.erase import read_scope
-
     if sum(one is not None for one in (session, turn, record)) + everything != 1:
-        raise InputError("erase one thing: --session NAME, --turn ID, --record ID, or --everything of the namespace")
-    scope, noun = read_scope(session, everything, turn, record)
-    location = store or default_location()
-    if "://" not in location and not os.path.exists(location):
-        raise InputError(f"there is no store at {location} to erase from")
-    with open_memory(location, namespace, embedder) as memory:
+        raise InputError("choose exactly one of --session, --turn, --record, --everything")
+    target.check_exists("erase from")
+    with target.open() as memory:
         if not yes:
-            what = f"everything in the namespace {memory.namespace!r}" if everything else f"the {scope.value} {noun!r}"
-            _ask(what)
-        with bar("deriving anew") as progress:
-            made = memory.erase(session, everything, turn, record, prove, progress)
-    if as_json:
-        print_json(made)
-    else:
-        show_erased(made)
-    if made.proof is not None and made.proof.found:
-        raise typer.Exit(_FOUND)
+            named = ((session, "session"), (turn, "turn"), (record, "record"))
+            scope = next((f"{kind} {name!r}" for name, kind in named if name is not None), "everything")
+            _confirm(f"{scope} in namespace {memory.namespace!r}")
+        with progress_bar("rebuilding") as progress:
+            return memory.erase(session, everything, turn, record, prove, progress)
 
 
-def _ask(what: str) -> None:
-    from holdfast.errors import InputError
-
+def _confirm(what: str) -> None:
     if not sys.stdin.isatty():
-        raise InputError(f"this destroys {what} for good, and there is nobody to ask; give --yes if it is meant")
-    typer.confirm(f"Destroy {what} for good?", abort=True, err=True)
+        raise InputError(f"this destroys {what} permanently and there is no terminal to confirm it; add --yes")
+    typer.confirm(f"Destroy {what} permanently?", abort=True, err=True)
 
 
-# --- `holdfast store …`: what is done to the store itself.
+@command("render_insight.show_calibration")
+def calibrate(
+    target: MemoryTarget,
+    labels: Annotated[
+        Path | None,
+        option('One label per line: {"turn": ID, "useful": true} or {"g": 0.4, "useful": false}.', metavar="FILE"),
+    ] = None,
+) -> object:
+    """Show the distribution of gate scores and, with labels, store how useful turns are at each score.
+
+    [dim]holdfast calibrate --labels judged.jsonl[/dim]
+    """
+    from holdfast.gate.calibrate import labels_of_file
+
+    read = None if labels is None else labels_of_file(labels)
+    with target.read() as memory:
+        return memory.calibrate(read)
 
 
-app = typer.Typer(no_args_is_help=True, help="Look after the store itself.")
+@command("render_insight.show_tuning")
+def similarity(
+    target: MemoryTarget,
+    threshold: Annotated[
+        list[float] | None, option("Threshold to try; repeatable.", "--threshold", metavar="COSINE")
+    ] = None,
+    sample: Annotated[int, option("Number of pairs to judge.", metavar="N")] = 20,
+    judged: Annotated[Path | None, option('Output of --json with every "same" filled in.', metavar="FILE")] = None,
+) -> object:
+    """Count how often each similarity threshold would fire, with pairs to judge; judged pairs give its error rate.
+
+    [dim]holdfast tune similarity --json > pairs.json · holdfast tune similarity --judged pairs.json[/dim]
+    """
+    from holdfast.admit.tuning import judgements_of_file
+
+    read = None if judged is None else judgements_of_file(judged)
+    with target.read() as memory:
+        return memory.tune_similarity(threshold or None, sample, read)
 
 
-@app.callback()
-def _store() -> None:
-    """Look after the store itself."""
+# --- `holdfast store …`
+
+_STORE_ONLY = ("namespace", "embedder")
 
 
-add_server_verbs(app)
+@command("upkeep_verbs.show_store", without=_STORE_ONLY)
+def info(target: MemoryTarget) -> object:
+    """Show the location, engine, schema and size of the store, and the server it is on.
+
+    [dim]holdfast store info --store postgresql://holdfast@db.example/memory[/dim]
+    """
+    with closing(target.open_store()) as store:
+        return _describe(store)
 
 
-@app.command()
-def rebuild(
-    store: StoreOption = None,
-    namespace: NamespaceOption = None,
-    embedder: EmbedderOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Drop every view of the namespace and derive it anew from the log; answers stay the same.
+@command("upkeep_verbs.show_store", without=_STORE_ONLY)
+def migrate(target: MemoryTarget) -> object:
+    """Update the tables to the schema of this version, as opening the store does, and do nothing else.
+
+    [dim]holdfast store migrate --store postgresql://holdfast@db.example/memory[/dim]
+    """
+    with closing(target.open_store()) as store:
+        return _describe(store)
+
+
+@command("upkeep_verbs.show_store", without=_STORE_ONLY)
+def shard(target: MemoryTarget) -> object:
+    """Distribute the store by namespace over the nodes of a PostgreSQL server with Citus.
+
+    [dim]holdfast store shard --store postgresql://holdfast@db.example/memory[/dim]
+    """
+    with closing(target.open_store()) as store:
+        store.shard()
+        return _describe(store)
+
+
+def _describe(store: Store) -> StoreAnswer:
+    from holdfast.results import StoreAnswer
+
+    return StoreAnswer(
+        store.location, store.engine, store.schema, len(store.namespaces()), store.size(), store.server()
+    )
+
+
+@command("upkeep_verbs.show_rebuild")
+def rebuild(target: MemoryTarget) -> object:
+    """Drop every view of the namespace and rebuild it from the log; answers stay the same.
 
     [dim]holdfast store rebuild --namespace ana[/dim]
     """
     from holdfast.results import RebuildAnswer
 
     start = time.perf_counter()
-    with open_to_read(store, namespace, embedder) as memory:
-        with bar("deriving") as progress:
+    with target.read() as memory:
+        with progress_bar("rebuilding") as progress:
             memory.rebuild(progress)
         status = memory.status()
-    answer = RebuildAnswer(status.namespace, status.turns, status.records, round(time.perf_counter() - start, 3))
-    if as_json:
-        print_json(answer)
-        return
-    from holdfast.cli import render as show
-
-    show.show_rebuild(answer)
+    return RebuildAnswer(status.namespace, status.turns, status.records, round(time.perf_counter() - start, 3))
 
 
-# --- What an erase says for a person's eyes.
+# --- printing
+
+_SHOWN = 20
+_SHOWN_CHARS = 100
+_OUTCOMES = {
+    "done before": "this week's run ({run}) was done already; there is one run per week",
+    "nothing to do": "nothing to do: no record is old enough, or all of them were retrieved",
+    "undone": "{run} is undone: every record is as it was before",
+    "undone before": "{run} was undone already",
+}
+
+
+def show_store(answer: StoreAnswer) -> None:
+    out = console()
+    out.print(f"{printable(answer.store)}: {answer.engine}, schema {answer.schema}")
+    out.print(f"{plural(answer.namespaces, 'namespace')}, {megabytes(answer.size_bytes)}")
+    server = answer.server
+    if server is not None:
+        citus = f", Citus {server.citus}" if server.citus else ", no Citus"
+        out.print(f"{server.version} as {printable(server.role)}, schema {printable(server.schema)}{citus}")
+        if server.nodes is not None:
+            out.print(f"distributed by namespace over {plural(server.nodes, 'node')}")
+
+
+def show_rebuild(answer: RebuildAnswer) -> None:
+    console().print(
+        f"rebuilt {printable(answer.namespace)}: {plural(answer.turns, 'turn')} and "
+        f"{plural(answer.records, 'record')} from the log, {answer.seconds:.1f} s"
+    )
 
 
 def show_erased(made: Erased) -> None:
     out = console()
     out.print(
-        f"erased {counted(made.turns, 'turn')}, {counted(made.records, 'record')}, {counted(made.acts, 'act')} and "
-        f"{counted(made.digests, 'digest')} ({made.remade} made anew), {made.seconds:.1f} s"
+        f"erased {plural(made.turns, 'turn')}, {plural(made.records, 'record')}, {plural(made.acts, 'act')} and "
+        f"{plural(made.digests, 'digest')} ({made.remade} rebuilt), {made.seconds:.1f} s"
     )
     if made.still_said:
-        turns = ", ".join(made.still_said)
-        out.print(f"the turns it was read out of stay, and still say it: {calm(turns)}")
+        out.print(f"the turns it was extracted from remain and still say it: {printable(', '.join(made.still_said))}")
     for path in made.copies:
-        out.print(f"not touched: {calm(path)}")
+        out.print(f"not touched: {printable(path)}")
     if made.pending:
-        out.print(f"bytes of it may still lie in the files: {calm(made.pending)}")
+        out.print(f"bytes of it may remain in the files: {printable(made.pending)}")
     if made.degraded:
-        out.print(f"what is left is not yet derived anew: {calm(made.degraded)}")
+        out.print(f"the rest is not rebuilt yet: {printable(made.degraded)}")
     if made.proof is not None:
         _show_proof(out, made.proof)
 
 
 def _show_proof(out: Console, proof: Proof) -> None:
     out.print(
-        f"looked for {counted(proof.strings, 'string')}, {counted(proof.vectors, 'vector')} and "
-        f"{counted(proof.terms, 'term')} in {proof.bytes_read:,} bytes"
+        f"searched for {plural(proof.strings, 'string')}, {plural(proof.vectors, 'vector')} and "
+        f"{plural(proof.terms, 'term')} in {proof.bytes_read:,} bytes"
     )
     out.print(
-        f"left out: {proof.not_distinctive:,} that what remains or the program has too, {proof.too_short:,} too short"
+        f"not searched for: {proof.not_distinctive:,} that also occur in other data or in the program, "
+        f"{proof.too_short:,} too short"
     )
     for file in proof.files:
-        out.print(f"  {calm(file.path)}: {file.size_bytes:,} bytes, {file.found:,} found")
+        out.print(f"  {printable(file.path)}: {file.size_bytes:,} bytes, {file.found:,} found")
     for copy in proof.copies:
-        out.print(f"  {calm(copy.path)} (a copy, not touched): {copy.found:,} found")
+        out.print(f"  {printable(copy.path)} (a copy, not touched): {copy.found:,} found")
     out.print("found: nothing" if not proof.found else f"found: {proof.found:,}; see the files above")
 
 
-# --- What the janitor and the doctor say for a person's eyes.
-
-
-_SHOWN = 20
-_SHOWN_CHARS = 100
-_SAID = {
-    "done before": "this week's run ({run}) was done before; there is one a week",
-    "nothing to do": "nothing is old enough, or all of it was found",
-    "undone": "{run} is taken back: every record is as it was",
-    "undone before": "{run} was taken back before",
-}
-
-
-def show_tidied(made: Tidied) -> None:
+def show_janitor(made: Tidied) -> None:
     out = console()
-    if made.did in _SAID:
-        out.print(_SAID[made.did].format(run=calm(made.run)))
+    if made.did in _OUTCOMES:
+        out.print(_OUTCOMES[made.did].format(run=printable(made.run)))
     else:
         would = "would be " if made.did == "dry run" else ""
         out.print(
             f"{made.run}: {made.demoted:,} {would}demoted, {made.culled:,} {would}culled, {made.seconds:.1f} s"
-            + ("" if would else f"; holdfast janitor --undo {made.run} takes it back")
+            + ("" if would else f"; to undo it: holdfast janitor --undo {made.run}")
         )
     for one in made.records[:_SHOWN]:
-        out.print(f"  {calm(one.id)}  {_change(one)}  {calm(_short(one.text))}")
-        out.print(f"    {calm(one.why)}", style="dim")
+        out.print(f"  {printable(one.id)}  {_change(one)}  {_short(one.text)}")
+        out.print(f"    {printable(one.why)}", style="dim")
     if len(made.records) > _SHOWN:
         out.print(f"  … and {len(made.records) - _SHOWN:,} more (--json lists them all)")
     for reason, count in made.spared.items():
-        out.print(f"  left alone, {calm(reason)}: {count:,}")
+        out.print(f"  unchanged, {printable(reason)}: {count:,}")
 
 
 def _change(one: Tended) -> str:
@@ -305,19 +315,17 @@ def _change(one: Tended) -> str:
 
 def show_diagnosis(found: Diagnosis) -> None:
     out = console()
-    whose = "" if found.namespace is None else f", namespace {calm(found.namespace)}"
-    many = f"{found.memories:,} {'memory' if found.memories == 1 else 'memories'}"
-    out.print(f"{calm(found.source)} ({found.system}{whose}): {many}, {found.seconds:.1f} s")
-    table = Table(box=None, pad_edge=False)
-    for name in ("", "looked for", "found", "of", "share", "limit"):
-        table.add_column(name, justify="left" if name in ("", "looked for") else "right")
+    namespace = "" if found.namespace is None else f", namespace {printable(found.namespace)}"
+    memories = plural(found.memories, "memory", "memories")
+    out.print(f"{printable(found.source)} ({found.system}{namespace}): {memories}, {found.seconds:.1f} s")
+    table = make_table("", "check", "found", "of", "share", "limit", left=2)
     for one in found.findings:
         mark = Text("✗", style="red") if one.over else Text("✓", style="green")
         table.add_row(mark, one.check, f"{one.count:,}", f"{one.of:,}", f"{one.rate:.1%}", f"{one.limit:.0%}")
     out.print(table)
     for one in found.findings:
         if one.count:
-            _show_examples(one)
+            _show_examples(out, one)
     if found.fixed:
         out.print(f"fixed: {', '.join(found.fixed)}")
     bad = [one.check for one in found.findings if one.over]
@@ -326,15 +334,13 @@ def show_diagnosis(found: Diagnosis) -> None:
     )
 
 
-def _show_examples(found: Finding) -> None:
-    out = console()
+def _show_examples(out: Console, found: Finding) -> None:
     out.print(f"\n{found.check}: {found.advice}")
     for one in found.examples:
-        said = f"  {calm(_short(one.text))}" if one.text else ""
-        out.print(f"  {calm(one.id)}{said}")
-        out.print(f"    {calm(one.why)}", style="dim")
+        out.print(f"  {printable(one.id)}  {_short(one.text)}".rstrip())
+        out.print(f"    {printable(one.why)}", style="dim")
 
 
 def _short(text: str) -> str:
-    text = " ".join(text.split())
+    text = " ".join(printable(text).split())
     return text if len(text) <= _SHOWN_CHARS else text[: _SHOWN_CHARS - 1] + "…"

@@ -1,4 +1,8 @@
-"""One reading of errors for every surface: a code for JSON-RPC, a status for HTTP, a message, and what to do."""
+"""Errors as servers report them: a code for JSON-RPC, a status for HTTP, a message and advice; and redaction.
+
+A caller that may use one memory only learns neither where the store is nor anything about other memories. Messages of
+the store and of models name files and addresses for the operator, who finds them in the log.
+"""
 
 from __future__ import annotations
 
@@ -28,135 +32,121 @@ from holdfast.upkeep.findings import Diagnosis
 _log = logging.getLogger("holdfast")
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL = -32700, -32600, -32601, -32602, -32603
-"""The codes that JSON-RPC 2.0 itself gives; -32000 to -32099 are ours."""
-
-
+"""Codes of JSON-RPC 2.0; -32000 to -32099 are ours."""
 _QUOTING = frozenset((INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, -32002))
+_MAX_CHARS = 2000
+"""Maximum length of a message: it may quote the input, and nobody reads ten megabytes of it."""
 
 
 @dataclass(frozen=True)
-class Fault:
-    """What went wrong, for people and for programs."""
+class Failure:
+    """A failed call, for people and for programs."""
 
     type: str
-    """The name of the error, as holdfast.errors has it."""
+    """Name of the error in holdfast.errors."""
     message: str
     advice: str
-    """What to do about it."""
+    """Advice for the caller."""
     code: int
-    """In JSON-RPC."""
+    """For JSON-RPC."""
     status: int
-    """In HTTP."""
+    """For HTTP."""
 
     @property
     def logged(self) -> str:
-        """For the log: the message, unless it quotes what was given, for logs hold nothing that was said."""
+        """The text for the log: no message that may quote the input, because logs hold nothing that was said."""
         return self.type if self.code in _QUOTING else self.message
 
 
-# The first that fits counts, so the special ones come first.
-_READ: tuple[tuple[type[BaseException], int, int, str], ...] = (
-    (InputError, INVALID_PARAMS, 422, "Change what the message names and send it again."),
-    (Refused, -32001, 403, "Use the credential of that memory, or a connection that may reach it."),
+# The first match counts, so the specific errors come first.
+_ERRORS: tuple[tuple[type[BaseException], int, int, str], ...] = (
+    (InputError, INVALID_PARAMS, 422, "Correct what the message names and send it again."),
+    (Refused, -32001, 403, "Use the credential of that memory, or a connection that may use it."),
     (NotFound, -32002, 404, "Take an id or a session from search or recent; those of other namespaces are unknown."),
-    (NamespaceRequired, -32003, 400, "Name whose memory it is, or start the server with --namespace NAME."),
-    (FlushTimeout, -32004, 409, "Nothing is lost and the work goes on; ask again later or wait longer."),
+    (NamespaceRequired, -32003, 400, "Name the namespace, or start the server with --namespace NAME."),
+    (FlushTimeout, -32004, 409, "Nothing is lost and the work continues; try again later or wait longer."),
     (StoreBusy, -32005, 503, "Another process holds the store; try again in a moment."),
-    (StoreError, -32006, 500, "Look after the store: `holdfast status --check` says what is wrong with it."),
-    (ModelError, -32007, 503, "The model is away; words are still found, and it is tried again by itself."),
+    (StoreError, -32006, 500, "Run `holdfast status --check` to find out what is wrong with the store."),
+    (ModelError, -32007, 503, "The model is unavailable and retried automatically; search still works by words."),
     (Closed, -32008, 503, "The server is stopping; connect again."),
     (MissingExtra, -32009, 501, "Install the package that the message names on the server."),
-    (HoldfastError, -32000, 500, "Read the message; the server's log says more."),
+    (HoldfastError, -32000, 500, "Read the message; the server's log has details."),
 )  # fmt: skip
 
 
-_LONGEST = 2000
-"""Characters of a message: it may quote what was given, and nobody reads ten megabytes of it, least of all a model."""
-
-
-def _short(message: str) -> str:
-    if len(message) <= _LONGEST:
-        return message
-    return f"{message[: _LONGEST // 2]} … {message[-_LONGEST // 2 :]}"
-
-
-def fault_of(error: BaseException) -> Fault:
-    """What a surface tells of an error. What nobody expected is told in the log only: it may quote stored text."""
-    for kind, code, status, advice in _READ:
+def failure_of(error: BaseException) -> Failure:
+    """Describe an error for a caller. Unexpected errors go to the log only, because they may quote stored text."""
+    for kind, code, status, advice in _ERRORS:
         if isinstance(error, kind):
-            return Fault(type(error).__name__, _short(str(error)), advice, code, status)
-    _log.error("a call failed in a way that nobody expected", exc_info=error)
-    return Fault(
-        "InternalError",
-        f"{type(error).__name__}: this should not happen, and what was acknowledged is kept",
-        "The server's log has the details; please report them.",
-        INTERNAL,
-        500,
-    )
+            return Failure(type(error).__name__, _shorten(str(error)), advice, code, status)
+    _log.error("unexpected error in a call", exc_info=error)
+    message = f"unexpected {type(error).__name__}; everything that was acknowledged is stored"
+    return Failure("InternalError", message, "The server's log has the details; please report them.", INTERNAL, 500)
 
 
-# --- What a caller is told who reaches one memory alone: nothing of where things lie, and nothing of other
-# memories.
-#
-# Sentences from below (why a model is away, what keeps a file from being swept) name files and addresses, for whoever
-# runs the server. That person finds them in the log; the caller is told the same without them.
+def _shorten(message: str) -> str:
+    if len(message) <= _MAX_CHARS:
+        return message
+    return f"{message[: _MAX_CHARS // 2]} … {message[-_MAX_CHARS // 2 :]}"
 
+
+# --- redaction
 
 _HIDDEN = "…"
 _BELOW = r"[/\\][^\s\"'(),;]*[^\s\"'(),;.:]"
-_SOMEWHERE = re.compile(
-    r"[A-Za-z][\w+.-]{0,20}://\S+"  # an address
-    rf"|(?<![\w./\\])(?:[A-Za-z]:)?{_BELOW}"  # a path from the root
+_PLACE = re.compile(
+    r"[A-Za-z][\w+.-]{0,20}://\S+"  # a URL
+    rf"|(?<![\w./\\])(?:[A-Za-z]:)?{_BELOW}"  # an absolute path
     r"|\"[^\"\s]+\", port \d+"  # a host, as PostgreSQL names it
 )
-"""What looks like a place. Behind the list of those that are known, for a library may name others."""
+"""Anything like a path or an address, because a library may name places other than the known ones."""
 _A_COPY = "a copy that the operator keeps"
 
 
-def discreet(text: str, places: Sequence[str]) -> str:
-    """A sentence without the places that it names."""
+def redact_places(text: str, places: Sequence[str]) -> str:
+    """Remove paths and addresses from a sentence."""
     for place in sorted(filter(None, places), key=len, reverse=True):
         text = re.sub(rf"(?<!\w){re.escape(place)}(?:{_BELOW}|(?!\w))", _HIDDEN, text)
-    return _SOMEWHERE.sub(_HIDDEN, text)
+    return _PLACE.sub(_HIDDEN, text)
 
 
-def discreet_answer(made: object, places: Sequence[str]) -> object:
-    """An answer without what depends on other memories or on the machine; one that holds no such thing as it is."""
+def redact_answer(answer: object, places: Sequence[str]) -> object:
+    """Remove from an answer what depends on other memories or on the machine."""
 
-    def told(text: str | None) -> str | None:
-        return None if text is None else discreet(text, places)
+    def redact(text: str | None) -> str | None:
+        return None if text is None else redact_places(text, places)
 
-    match made:
+    match answer:
         case StatusAnswer():
-            embedder = discreet(made.embedder, places)
-            return replace(made, store="", size_bytes=0, embedder=embedder, degraded=told(made.degraded))
+            embedder = redact_places(answer.embedder, places)
+            return replace(answer, store="", size_bytes=0, embedder=embedder, degraded=redact(answer.degraded))
         case Diagnosis():
-            return replace(made, source="")
+            return replace(answer, source="")
         case Erased():
-            copies = (_A_COPY,) * len(made.copies)
-            return replace(made, copies=copies, pending=told(made.pending), degraded=told(made.degraded))
-        case SearchAnswer() | ThemesAnswer() if made.receipt.degraded is not None:
-            return replace(made, receipt=replace(made.receipt, degraded=told(made.receipt.degraded)))
-        case ContextAnswer() if made.degraded is not None:
-            reason, degraded = discreet(made.receipt.reason, places), told(made.receipt.degraded)
-            receipt = replace(made.receipt, reason=reason, degraded=degraded)
-            return replace(made, degraded=told(made.degraded), receipt=receipt)
-    return made
+            copies = (_A_COPY,) * len(answer.copies)
+            return replace(answer, copies=copies, pending=redact(answer.pending), degraded=redact(answer.degraded))
+        case SearchAnswer() | ThemesAnswer() if answer.receipt.degraded is not None:
+            return replace(answer, receipt=replace(answer.receipt, degraded=redact(answer.receipt.degraded)))
+        case ContextAnswer() if answer.degraded is not None:
+            reason, degraded = redact_places(answer.receipt.reason, places), redact(answer.receipt.degraded)
+            receipt = replace(answer.receipt, reason=reason, degraded=degraded)
+            return replace(answer, degraded=redact(answer.degraded), receipt=receipt)
+    return answer
 
 
 @contextmanager
-def discreet_errors(places: Sequence[str]) -> Iterator[None]:
-    """Errors of the store and of models, which name files and addresses, in words of their kind alone."""
+def redact_errors(places: Sequence[str]) -> Iterator[None]:
+    """Replace the messages of store and model errors, which name files and addresses, by general ones."""
     try:
         yield
     except StoreBusy as error:
-        _log.warning("a caller of one memory was told that the store is busy: %s", error)
-        raise type(error)("the store is busy; nothing of this call was kept") from None
+        _log.warning("the store is busy: %s", error)
+        raise type(error)("the store is busy; nothing of this call was stored") from None
     except StoreError as error:
-        _log.warning("a caller of one memory was told that the store cannot be used: %s", error)
-        raise type(error)("the store cannot be used; the server's log says why, for whoever runs it") from None
+        _log.warning("the store cannot be used: %s", error)
+        raise type(error)("the store cannot be used; the operator finds the reason in the server's log") from None
     except ModelError as error:
-        _log.warning("a caller of one memory was told that a model cannot be used: %s", error)
-        raise type(error)("a model cannot be used; the server's log says why, for whoever runs it") from None
+        _log.warning("a model cannot be used: %s", error)
+        raise type(error)("a model cannot be used; the operator finds the reason in the server's log") from None
     except FlushTimeout as error:
-        raise FlushTimeout(discreet(str(error), places)) from None
+        raise FlushTimeout(redact_places(str(error), places)) from None

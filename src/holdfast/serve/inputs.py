@@ -1,300 +1,112 @@
-"""What each verb is given, as every surface takes it: one frozen class a verb, its fields described where they stand.
+"""Inputs of calls: classes made from signatures, payloads checked against them, and their JSON Schemas.
 
-The descriptions are part of the schemas that agents read. A number is a number: "3" and true are refused, not guessed.
+A number must be a number: "3" and true are rejected, not converted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields, make_dataclass
+from inspect import Parameter, signature
 from itertools import islice
-from typing import Annotated, ClassVar, TypeVar, cast
+from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, Strict, TypeAdapter, ValidationError
 
 from holdfast.errors import InputError
-from holdfast.memory import DEFAULT_SESSION
-
-Count = Annotated[int, Strict()]
-Number = Annotated[float, Strict()]
-Flag = Annotated[bool, Strict()]
-Names = Annotated[list[str], Field(fail_fast=True)]
-Objects = Annotated[list[Mapping[str, object]], Field(fail_fast=True)]
-"""The first that is wrong is told: a list may hold a million of them."""
-
-
-class Input:
-    """What a verb is given; a field that it does not have is refused, so that no wish is dropped in silence."""
-
-    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid", use_attribute_docstrings=True)
-
-
-@dataclass(frozen=True)
-class Nothing(Input):
-    """The verb needs nothing."""
-
-
-@dataclass(frozen=True)
-class Ingest(Input):
-    """One turn of a conversation."""
-
-    text: str
-    """The words, exactly as they were said."""
-    role: str = "user"
-    """user, assistant, system or tool."""
-    session: str = DEFAULT_SESSION
-    """The conversation it belongs to."""
-    at: str | None = None
-    """When it was said: ISO 8601 or relative ("2 hours ago"); now, if it is left out."""
-    key: str | None = None
-    """An idempotency key: the same key in the same session stores nothing twice."""
-    origin: str | None = None
-    """By which channel it came: user, user_pasted, assistant, tool, system or imported."""
-    stability: Number | None = None
-    """How lasting its words are, from 0 to 1; the role decides, if it is left out."""
-    heartbeat: Flag = False
-    """A sign of life: it is not kept."""
-    metadata: Mapping[str, object] | None = None
-    """JSON values of your own, kept with the turn."""
-
-
-@dataclass(frozen=True)
-class IngestMany(Input):
-    """A conversation, or the same one again: only what is new is added."""
-
-    messages: Objects
-    """Each {"role", "content"} and, where you have them, "at", "key", "origin", "stability", "metadata"."""
-    session: str = DEFAULT_SESSION
-    """The conversation they belong to."""
-
-
-@dataclass(frozen=True)
-class Search(Input):
-    """A question."""
-
-    query: str
-    """In your own words, or an exact identifier."""
-    limit: Count = 10
-    """At most so many hits."""
-    kind: str | None = None
-    """Only turn, fact, preference, decision, guidance, summary or episode."""
-    session: str | None = None
-    """Only turns of this conversation."""
-    since: str | None = None
-    """Said at or after: ISO 8601 or relative ("7 days ago")."""
-    until: str | None = None
-    """Said before."""
-    as_of: str | None = None
-    """As it was known at that time."""
-
-
-@dataclass(frozen=True)
-class Recent(Input):
-    """The newest of something."""
-
-    limit: Count = 20
-    """At most so many."""
-    kind: str = "turn"
-    """turn, exchange (a question with its answer), record, or one kind of record."""
-    since: str | None = None
-    """Said at or after: ISO 8601 or relative ("7 days ago")."""
-    until: str | None = None
-    """Said before."""
-    session: str | None = None
-    """Only of this conversation."""
-
-
-@dataclass(frozen=True)
-class SessionNamed(Input):
-    """One conversation."""
-
-    session: str
-    """Its name, as search and recent give it."""
-
-
-@dataclass(frozen=True)
-class ThemesAsked(Input):
-    """A time."""
-
-    since: str | None = "30 days ago"
-    """From when on: ISO 8601 or relative; null: from the beginning."""
-    until: str | None = None
-    """Until when; now, if it is left out."""
-    limit: Count = 8
-    """At most so many themes."""
-    digest: Flag | None = None
-    """Whether a chat model tells them in sentences; where one is configured, if it is left out."""
-
-
-@dataclass(frozen=True)
-class ContextAsked(Input):
-    """The messages a model is about to be given."""
-
-    messages: Objects
-    """Each {"role", "content"}, the newest last; they come back unchanged."""
-    session: str = DEFAULT_SESSION
-    """The conversation they belong to."""
-    budget: Count = 4000
-    """The tokens of the whole prompt: memory takes a quarter of them."""
-    memory_budget: Count | None = None
-    """Or the tokens that memory may take."""
-
-
-@dataclass(frozen=True)
-class Compact(Input):
-    """One conversation to be shortened."""
-
-    session: str
-    """Its name."""
-    force: Flag = False
-    """Also when its budget is not passed."""
-
-
-@dataclass(frozen=True)
-class Remember(Input):
-    """An explicit memory."""
-
-    text: str
-    """One statement that stands by itself."""
-    kind: str = "fact"
-    """fact, preference, decision, guidance, summary or episode."""
-    key: str | None = None
-    """An idempotency key: the same key again keeps the first."""
-    metadata: Mapping[str, object] | None = None
-    """JSON values of your own, kept with the record."""
-
-
-@dataclass(frozen=True)
-class Forget(Input):
-    """Something to be hidden from recall, or brought back."""
-
-    id: str
-    """Of a turn or record."""
-    undo: Flag = False
-    """Bring it back."""
-
-
-@dataclass(frozen=True)
-class Erase(Input):
-    """What is to be destroyed: exactly one of these."""
-
-    session: str | None = None
-    """A whole conversation."""
-    turn: str | None = None
-    """One turn, by its id."""
-    record: str | None = None
-    """One record, by its id."""
-    namespace: Flag = False
-    """Everything of this namespace."""
-    prove: Flag = False
-    """Look through the files' bytes for what was erased, and say what was found."""
-
-
-@dataclass(frozen=True)
-class Noun(Input):
-    """A turn or a record."""
-
-    id: str
-    """As search and recent give it."""
-
-
-@dataclass(frozen=True)
-class Since(Input):
-    """A time from which on."""
-
-    since: str | None = None
-    """ISO 8601 or relative; everything, if it is left out."""
-
-
-@dataclass(frozen=True)
-class StatusAsked(Input):
-    """How much the status is to say."""
-
-    check: Flag = False
-    """Check the store's integrity too; that reads all of it."""
-
-
-@dataclass(frozen=True)
-class Stand(Input):
-    """How long the section may be."""
-
-    tokens: Count | None = None
-    """At most so many tokens; the setting context.standing_tokens, if it is left out."""
-
-
-@dataclass(frozen=True)
-class Flush(Input):
-    """How long to wait."""
-
-    timeout: Number = 30.0
-    """Seconds; after them the work goes on by itself."""
-
-
-@dataclass(frozen=True)
-class Janitor(Input):
-    """One run of the janitor."""
-
-    dry_run: Flag = False
-    """Only list what it would do, and why."""
-    cull: Flag = False
-    """Hide what is not the user's own word instead of trusting it less; it can be undone."""
-    undo: str | None = None
-    """The id of a run to take back."""
-
-
-@dataclass(frozen=True)
-class Doctor(Input):
-    """One examination."""
-
-    fix: Flag = False
-    """Derive anew what does not fit the log; no turn and no act is touched."""
-
-
-@dataclass(frozen=True)
-class Calibrate(Input):
-    """Labels, or nothing: then what is stored."""
-
-    labels: Objects | None = None
-    """Each {"turn": ID, "useful": true} or {"g": SCORE, "useful": false}."""
-
-
-# --- Between JSON and the typed classes: what was given is checked, and each shape has a schema.
-
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
+ID = "noun_id"
+"""The parameter of Memory that is called `id` on the wire."""
 
-_Given = TypeVar("_Given")
-_NAMED = 5
-"""Unknown fields that an error names; a body has room for a million, and nobody reads them."""
-_LONGEST_NAME = 60
+_Count = Annotated[int, Strict()]
+_Number = Annotated[float, Strict()]
+_Flag = Annotated[bool, Strict()]
+# Checking ends at the first wrong item, because a list may hold a million of them.
+_Names = Annotated[list[str], Field(fail_fast=True)]
+_Objects = Annotated[list[Mapping[str, object]], Field(fail_fast=True)]
+_WIRE_TYPES: Mapping[str, Any] = {
+    "str": str,
+    "int": _Count,
+    "float": _Number,
+    "bool": _Flag,
+    "Moment": str,
+    "Metadata": Mapping[str, object],
+    "list[str]": _Names,
+    "list[Mapping[str, object]]": _Objects,
+    "Iterable[Mapping[str, object]]": _Objects,
+    "Sequence[Mapping[str, object]]": _Objects,
+    "Iterable[Mapping[str, object] | tuple[str | float, bool] | Label]": _Objects,
+}
+"""JSON types by the annotation of a parameter, each of which may also be `| None`."""
+
+_MAX_NAMED = 5
+"""Unknown fields that an error message names; a request has room for a million of them."""
+_MAX_NAME_CHARS = 60
+_adapters: dict[type[object], TypeAdapter[object]] = {}
 
 
-def read_input(kind: type[_Given], payload: Mapping[str, object], what: str) -> _Given:
-    """What was given as the class, or an InputError that names every field that is wrong, of unknown ones the first."""
-    shape = _shape(kind)
-    wrong: list[str] = []
-    if not shape.names.issuperset(payload):
-        wrong = [] if shape.passes_over_unknown else list(_unknown(shape.names, payload))
-        payload = {name: value for name, value in payload.items() if name in shape.names}
+def input_class(name: str, call: Callable[..., object], about: Mapping[str, str] | None = None) -> type[object]:
+    """Make the class of a call's input from the signature of the function.
+
+    With descriptions (`about`) it has exactly the described fields; without, it has every parameter and ignores unknown
+    fields.
+    """
+    declared = {"id" if one == ID else one: parameter for one, parameter in signature(call).parameters.items()}
+    made: list[Any] = []
+    for one in about if about is not None else [one for one in declared if one != "self"]:
+        kind: Any = _wire_type(declared[one].annotation)
+        if about is not None:
+            kind = Annotated[kind, Field(description=about[one])]
+        default = declared[one].default
+        made.append((one, kind) if default is Parameter.empty else (one, kind, default))
+    config = ConfigDict(extra="ignore" if about is None else "forbid")
+    rules = {"__pydantic_config__": config, "__doc__": ""}
+    return make_dataclass(name, made, frozen=True, kw_only=True, namespace=rules)
+
+
+def _wire_type(annotation: str) -> Any:
+    required = annotation.removesuffix(" | None")
+    return _WIRE_TYPES[required] if required == annotation else _WIRE_TYPES[required] | None
+
+
+def field_names(model: type[object]) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(model))  # type: ignore[arg-type]  # every input is a dataclass
+
+
+def read_arguments(model: type[object], payload: Mapping[str, object], what: str) -> dict[str, object]:
+    """Check a payload and return it as keyword arguments; raise an InputError that names every wrong field."""
+    known = field_names(model)
+    unknown: list[str] = []
+    if not payload.keys() <= set(known):
+        forbidden = getattr(model, "__pydantic_config__", {}).get("extra") == "forbid"
+        unknown = list(_unknown_fields(known, payload)) if forbidden else []
+        payload = {name: value for name, value in payload.items() if name in known}
     try:
-        given = shape.adapter.validate_python(dict(payload))
+        made = _adapter(model).validate_python(dict(payload))
     except ValidationError as error:
-        told = (_told(dict(one)) for one in error.errors(include_url=False, include_context=False))
-        raise InputError(f"{what}: {'; '.join([*told, *wrong])}") from error
-    if wrong:
-        raise InputError(f"{what}: {'; '.join(wrong)}")
-    return cast("_Given", given)
+        wrong = [_describe(dict(one)) for one in error.errors(include_url=False, include_context=False)]
+        raise InputError(f"{what}: {'; '.join(wrong + unknown)}") from error
+    if unknown:
+        raise InputError(f"{what}: {'; '.join(unknown)}")
+    return {name: getattr(made, name) for name in known}
 
 
-def _unknown(known: frozenset[str], payload: Mapping[str, object]) -> Iterator[str]:
-    for name in islice((name for name in payload if name not in known), _NAMED):
-        yield f"there is no field {name if len(name) <= _LONGEST_NAME else name[:_LONGEST_NAME] + '…'!r}"
-    more = len(payload) - len(known.intersection(payload)) - _NAMED
+def _adapter(model: type[object]) -> TypeAdapter[object]:
+    if model not in _adapters:  # making one takes longer than a call
+        _adapters[model] = TypeAdapter(model)
+    return _adapters[model]
+
+
+def _unknown_fields(known: tuple[str, ...], payload: Mapping[str, object]) -> Iterator[str]:
+    for name in islice((name for name in payload if name not in known), _MAX_NAMED):
+        yield f"unknown field {name if len(name) <= _MAX_NAME_CHARS else name[:_MAX_NAME_CHARS] + '…'!r}"
+    more = len(payload.keys() - set(known)) - _MAX_NAMED
     if more > 0:
-        yield f"nor are there {more:,} others that were given"
+        yield f"and {more:,} more unknown fields"
 
 
-def _told(error: Mapping[str, object]) -> str:
+def _describe(error: Mapping[str, object]) -> str:
     place = error["loc"]
     assert isinstance(place, tuple)
     name = ".".join(str(part) for part in place)
@@ -302,70 +114,44 @@ def _told(error: Mapping[str, object]) -> str:
         case "missing":
             return f"{name} is missing"
         case "string_unicode":
-            return f"{name} holds a lone surrogate, which no UTF-8 can keep"
-    said = str(error["msg"])
-    return f"{name}: {said[:1].lower()}{said[1:]}" if name else said
+            return f"{name} contains a lone surrogate, which UTF-8 cannot encode"
+    message = str(error["msg"])
+    return f"{name}: {message[:1].lower()}{message[1:]}" if name else message
 
 
-class _Shape:
-    """What is known of a class of inputs; making one takes longer than a call."""
-
-    def __init__(self, kind: type[object]) -> None:
-        self.adapter: TypeAdapter[object] = TypeAdapter(kind)
-        self.names = frozenset(field.name for field in fields(kind))  # type: ignore[arg-type]  # every one is a dataclass
-        self.passes_over_unknown = getattr(kind, "__pydantic_config__", {}).get("extra") == "ignore"
+# --- JSON Schemas
 
 
-_shapes: dict[type[object], _Shape] = {}
-
-
-def _shape(kind: type[object]) -> _Shape:
-    if kind not in _shapes:
-        _shapes[kind] = _Shape(kind)
-    return _shapes[kind]
-
-
-def input_schema(kind: type[object]) -> dict[str, object]:
-    """Of what a verb takes: defaults and descriptions included."""
-    made = _shape(kind).adapter.json_schema(mode="validation")
-    _without_titles(made)
+def input_schema(model: type[object]) -> dict[str, object]:
+    """Return the schema of an input, with defaults and descriptions."""
+    made = _adapter(model).json_schema(mode="validation")
+    made.pop("title", None)
+    for field in made.get("properties", {}).values():
+        field.pop("title", None)
     return {"$schema": DIALECT, **made}
 
 
-def output_schema(form: object) -> dict[str, object]:
-    """Of what a verb answers: every field is always written (wire.plain), and no other."""
-    adapter: TypeAdapter[object] = TypeAdapter(form)  # type: ignore[arg-type]  # a union is a form, no class
+def output_schema(answer: object) -> dict[str, object]:
+    """Return the schema of an answer: every field is always present, and there are no others."""
+    adapter: TypeAdapter[object] = TypeAdapter(answer)  # type: ignore[arg-type]  # a union is not a class
     made = adapter.json_schema(mode="serialization")
     pin(made)
     return {"$schema": DIALECT, **made}
 
 
 def pin(part: object, exact: bool = True) -> None:
-    """Every field is required, and with `exact` there is no other: a new one changes the schema visibly."""
+    """Require every field of a schema; with `exact` allow no others, so that a new field shows up as a change."""
     if isinstance(part, list):
         for inner in part:
             pin(inner, exact)
     if not isinstance(part, dict):
         return
-    part.pop("title", None)  # the field's name once more
+    part.pop("title", None)
     part.pop("default", None)
-    fields = part.pop("properties", None)
+    properties = part.pop("properties", None)
     for inner in part.values():
         pin(inner, exact)
-    if isinstance(fields, dict):
-        for inner in fields.values():  # not the table itself: a field may be called "title"
+    if isinstance(properties, dict):
+        for inner in properties.values():  # not the table itself: a field may be called "title"
             pin(inner, exact)
-        part |= {"properties": fields, "required": list(fields), "additionalProperties": not exact}
-
-
-def _without_titles(part: object) -> None:
-    if isinstance(part, list):
-        for inner in part:
-            _without_titles(inner)
-    if not isinstance(part, dict):
-        return
-    if isinstance(part.get("title"), str):
-        del part["title"]
-    for name, inner in part.items():
-        for one in inner.values() if name == "properties" and isinstance(inner, dict) else (inner,):
-            _without_titles(one)
+        part |= {"properties": properties, "required": list(properties), "additionalProperties": not exact}

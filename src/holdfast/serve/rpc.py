@@ -1,52 +1,49 @@
-"""JSON-RPC 2.0: a line of JSON in, a line of JSON out. It knows no sockets and no memory, only methods."""
+"""JSON-RPC 2.0: one line of JSON in, one line of JSON out. Independent of sockets and memories."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
 
 from holdfast.errors import InputError
-from holdfast.serve.errors import INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, Fault, fault_of
-from holdfast.serve.inputs import Input
-from holdfast.serve.verbs import Danger, Method, Params, Verb
-from holdfast.settings import ServeSettings
+from holdfast.serve.errors import INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, Failure, failure_of
 from holdfast.text.jsonio import NotJson, encode, read_json
 
 _log = logging.getLogger("holdfast")
 
-_Id = str | int | float | None
-
-
-def failure(request_id: _Id, fault: Fault) -> dict[str, object]:
-    """An error response. Its data names the error as holdfast.errors does, and says what to do."""
-    error = {"code": fault.code, "message": fault.message, "data": {"type": fault.type, "advice": fault.advice}}
-    return {"jsonrpc": "2.0", "error": error, "id": request_id}
-
-
-def _invalid(message: str, code: int = INVALID_REQUEST, kind: str = "InvalidRequest", advice: str = "") -> Fault:
-    return Fault(kind, message, advice or "Send what https://www.jsonrpc.org/specification describes.", code, 400)
+RequestId = str | int | float | None
+Params = Mapping[str, object]
+_CHUNK = 1 << 16
 
 
 @dataclass(frozen=True)
-class _Call:
-    """One request, checked; or the fault that it is."""
+class Method:
+    call: Callable[[Params], object]
+    fields: tuple[str, ...] = ()
+    """Names of the parameters, for callers who pass them by position."""
+    slow: bool = False
+    """Other calls of the connection do not wait for it."""
+
+
+@dataclass(frozen=True)
+class RpcCall:
+    """One checked request, or the reason why it is invalid."""
 
     method: Method | None
     name: str
     params: Params
-    id: _Id
+    id: RequestId
     answered: bool
     """False for a notification."""
-    fault: Fault | None = None
+    failure: Failure | None = None
 
 
 @dataclass(frozen=True)
-class Work:
-    """What one line asks for."""
+class RpcRequest:
+    """The calls of one line."""
 
-    calls: Sequence[_Call]
+    calls: Sequence[RpcCall]
     batch: bool
 
     @property
@@ -55,143 +52,127 @@ class Work:
 
     @property
     def name(self) -> str:
-        """The method, where there is one."""
+        """The method of a single call."""
         return "" if self.batch else self.calls[0].name
 
     def run(self) -> bytes | None:
-        """Do it, in order; the line to answer with, or None when nobody asked for one."""
-        answers = [answer for call in self.calls if (answer := _run(call)) is not None]
-        if not answers:
+        """Run the calls in order; return the response line, or None if they are all notifications."""
+        responses = [response for call in self.calls if (response := _run(call)) is not None]
+        if not responses:
             return None
-        return encode(answers if self.batch else answers[0])
+        return encode(responses if self.batch else responses[0])
 
 
-class Rpc:
+class JsonRpc:
     def __init__(self, methods: Mapping[str, Method], max_batch: int) -> None:
         self.methods = methods
         self._max_batch = max_batch
 
-    def read(self, line: bytes) -> Work:
-        """What a line asks for. A line that cannot be read is work too: to say so."""
+    def read(self, line: bytes) -> RpcRequest:
+        """Parse a line. An invalid line becomes a request whose response says so."""
         try:
-            said = read_json(line)
+            document = read_json(line)
         except NotJson as error:
-            return _refusal(_invalid(str(error), PARSE_ERROR, "ParseError"))
-        if not isinstance(said, list):
-            return Work((self._read_call(said),), batch=False)
-        if not said:
-            return _refusal(_invalid("a batch holds at least one request"))
-        if len(said) > self._max_batch:
-            return _refusal(_invalid(f"a batch of {len(said)} requests; at most {self._max_batch} are taken"))
-        return Work([self._read_call(one) for one in said], batch=True)
+            return _invalid_request(_failure(str(error), PARSE_ERROR, "ParseError"))
+        if not isinstance(document, list):
+            return RpcRequest((self._read_call(document),), batch=False)
+        if not document:
+            return _invalid_request(_failure("a batch must hold at least one request"))
+        if len(document) > self._max_batch:
+            return _invalid_request(
+                _failure(f"the batch holds {len(document)} requests; the maximum is {self._max_batch}")
+            )
+        return RpcRequest([self._read_call(one) for one in document], batch=True)
 
-    def _read_call(self, said: object) -> _Call:
-        if not isinstance(said, dict):
-            return _faulty(None, _invalid("a request is an object"))
-        request_id = said.get("id")
+    def _read_call(self, document: object) -> RpcCall:
+        if not isinstance(document, dict):
+            return _invalid_call(None, "a request must be an object")
+        request_id = document.get("id")
         if isinstance(request_id, bool) or not isinstance(request_id, str | int | float | None):
-            return _faulty(None, _invalid("an id is a string, a number or null"))
-        name, params = said.get("method"), said.get("params", {})
-        if said.get("jsonrpc") != "2.0":
-            return _faulty(request_id, _invalid('a request says "jsonrpc": "2.0"'))
+            return _invalid_call(None, "an id must be a string, a number or null")
+        name, params = document.get("method"), document.get("params", {})
+        if document.get("jsonrpc") != "2.0":
+            return _invalid_call(request_id, 'a request must have "jsonrpc": "2.0"')
         if not isinstance(name, str):
-            return _faulty(request_id, _invalid("a request names its method"))
+            return _invalid_call(request_id, "a request must name its method")
         if not isinstance(params, dict | list):
-            return _faulty(request_id, _invalid("params is an object or an array"))
+            return _invalid_call(request_id, "params must be an object or an array")
         method = self.methods.get(name)
+        answered = "id" in document
         if method is None:
             advice = "rpc.discover lists the methods."
-            fault = _invalid(f"there is no method {name!r}", METHOD_NOT_FOUND, "MethodNotFound", advice)
-            return _Call(None, name, {}, request_id, "id" in said, fault)
+            unknown = _failure(f"there is no method {name!r}", METHOD_NOT_FOUND, "MethodNotFound", advice)
+            return RpcCall(None, name, {}, request_id, answered, unknown)
         if isinstance(params, list):
             if len(params) > len(method.fields):
-                fault = fault_of(InputError(f"{name} takes {len(method.fields)} parameters, not {len(params)}"))
-                return _Call(None, name, {}, request_id, "id" in said, fault)
+                error = InputError(f"{name} takes {len(method.fields)} parameters, not {len(params)}")
+                return RpcCall(None, name, {}, request_id, answered, failure_of(error))
             params = dict(zip(method.fields, params, strict=False))
-        return _Call(method, name, params, request_id, "id" in said)
+        return RpcCall(method, name, params, request_id, answered)
 
 
-def _faulty(request_id: _Id, fault: Fault) -> _Call:
-    """What is no request is answered in any case: nobody knows whether an answer was wanted."""
-    return _Call(None, "", {}, request_id, True, fault)
+def error_response(request_id: RequestId, failure: Failure) -> dict[str, object]:
+    """Return an error response; its data holds the name of the error and advice."""
+    data = {"type": failure.type, "advice": failure.advice}
+    return {
+        "jsonrpc": "2.0",
+        "error": {"code": failure.code, "message": failure.message, "data": data},
+        "id": request_id,
+    }
 
 
-def _refusal(fault: Fault) -> Work:
-    return Work((_faulty(None, fault),), batch=False)
+def _failure(message: str, code: int = INVALID_REQUEST, kind: str = "InvalidRequest", advice: str = "") -> Failure:
+    return Failure(kind, message, advice or "See https://www.jsonrpc.org/specification for valid requests.", code, 400)
 
 
-def _run(call: _Call) -> dict[str, object] | None:
-    fault, result = call.fault, None
+def _invalid_call(request_id: RequestId, reason: str) -> RpcCall:
+    """An invalid request is always answered, because it is unknown whether an answer was expected."""
+    return RpcCall(None, "", {}, request_id, True, _failure(reason))
+
+
+def _invalid_request(failure: Failure) -> RpcRequest:
+    return RpcRequest((RpcCall(None, "", {}, None, True, failure),), batch=False)
+
+
+def _run(call: RpcCall) -> dict[str, object] | None:
+    failure, result = call.failure, None
     if call.method is not None:
         try:
             result = call.method.call(call.params)
-        except Exception as error:  # every error is told, and none ends the connection
-            fault = fault_of(error)
+        except Exception as error:  # every error becomes a response, and none ends the connection
+            failure = failure_of(error)
     if not call.answered:
-        if fault is not None:  # the caller does not want to know; whoever reads the log may
-            _log.warning("the notification %.60r failed: %s", call.name, fault.logged)
+        if failure is not None:  # the caller does not want to know, but the operator may
+            _log.warning("the notification %.60r failed: %s", call.name, failure.logged)
         return None
-    if fault is not None:
-        return failure(call.id, fault)
+    if failure is not None:
+        return error_response(call.id, failure)
     return {"jsonrpc": "2.0", "result": result, "id": call.id}
 
 
-# --- How many calls a server works on at once, by their kind.
+def read_lines(read: Callable[[int], bytes], max_bytes: int) -> Iterator[bytes | None]:
+    """Yield lines without their ends, skipping blank ones; None for a line that is too long, which is never held.
 
-
-Room = TypeVar("Room")
-
-
-@dataclass(frozen=True)
-class ByKind(Generic[Room]):
-    """Room for each kind of call. What may take seconds has its own, so that no quick call waits for it; and so have
-    writers, who wait for each other and for the disk.
+    `read(n)` returns up to n bytes, and nothing at the end. A last line without an end counts too.
     """
-
-    reads: Room
-    writes: Room
-    slow: Room
-
-    def of(self, verb: Verb[Input]) -> Room:
-        if verb.slow:
-            return self.slow
-        return self.reads if verb.danger is Danger.READS else self.writes
-
-
-def by_kind(settings: ServeSettings, make: Callable[[int], Room]) -> ByKind[Room]:
-    """`make` is given how many calls of a kind may be at work."""
-    return ByKind(make(settings.reads_at_once), make(settings.writes_at_once), make(settings.slow_calls))
-
-
-# --- A stream of bytes as lines, each no longer than allowed; a longer one is skipped, never held.
-
-
-_CHUNK = 1 << 16
-
-
-def lines(read: Callable[[int], bytes], most: int) -> Iterator[bytes | None]:
-    """Lines without their ends, blank ones left out; None stands for one that was too long.
-
-    `read(n)` gives up to n bytes and nothing at the end. A last line without an end counts too.
-    """
-    held, skipping = bytearray(), False
+    buffer, skipping = bytearray(), False
     while chunk := read(_CHUNK):
-        searched = len(held)
-        held += chunk
+        searched = len(buffer)
+        buffer += chunk
         start = 0
-        while (end := held.find(b"\n", max(searched, start))) >= 0:
-            line = bytes(held[start:end])
+        while (end := buffer.find(b"\n", max(searched, start))) >= 0:
+            line = bytes(buffer[start:end])
             start = end + 1
-            if skipping or len(line) > most:
+            if skipping or len(line) > max_bytes:
                 skipping = False
                 yield None
             elif line.strip():
                 yield line
-        del held[:start]
-        if len(held) > most:
-            held.clear()
+        del buffer[:start]
+        if len(buffer) > max_bytes:
+            buffer.clear()
             skipping = True
     if skipping:
         yield None
-    elif held.strip():
-        yield bytes(held)
+    elif buffer.strip():
+        yield bytes(buffer)

@@ -1,4 +1,4 @@
-"""`holdfast serve`, from the socket to the last answer: the HTTP API, the inspector and MCP on one port."""
+"""`holdfast serve`: the HTTP API, the inspector and MCP on one port, from binding the socket to the last response."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import os
 import signal
 import socket
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -17,155 +18,134 @@ from typing import TYPE_CHECKING
 
 from holdfast.errors import InputError, MissingExtra
 from holdfast.serve.http.auth import addresses_of, is_loopback
-from holdfast.serve.memories import Memories
-from holdfast.serve.process import Stopping, Weekly, end_in_time, log_to_stderr, read_token, siblings, token_path
+from holdfast.serve.memories import JanitorSchedule, Memories
+from holdfast.serve.process import Stopping, end_in_time, log_to_stderr, worker_processes
+from holdfast.serve.token import read_token, token_path
 from holdfast.settings import ServeSettings
 
 if TYPE_CHECKING:
     import uvicorn
     from starlette.types import ASGIApp
 
-_FILES = 10
-"""That a memory holds open: measured 6.4 with one caller each, and further readers have connections of their own."""
+_METRICS_DIRECTORY = "PROMETHEUS_MULTIPROC_DIR"
+_FILES_PER_MEMORY = 10
+"""Open files: measured 6.4 with one caller each, and further readers have their own connections."""
 _OTHER_FILES = 100
 
 
 @dataclass(frozen=True)
-class Spot:
-    """Where to serve, and who may know of it."""
+class Binding:
+    """The address to serve on, its names and its tokens."""
 
     host: str
     port: int
     """0: a free one."""
     known_as: tuple[str, ...] = ()
-    """Further names by which clients call it."""
+    """Additional names by which clients call it."""
     allow_remote: bool = False
     token_file: Path | None = None
     token_for: tuple[tuple[str, Path], ...] = ()
     """Namespaces, each with the file of a token that opens it alone."""
 
 
-def check_spot(spot: Spot) -> Path:
-    """Where the token lies. Off loopback the operator says so and has made a token; nobody comes into it by mistake."""
-    given = spot.token_file or (Path(named) if (named := os.environ.get("HOLDFAST_TOKEN_FILE")) else None)
-    if not is_loopback(spot.host):
-        if not spot.allow_remote:
+def check_binding(binding: Binding) -> Path:
+    """Return the token file. Off loopback the operator must allow it explicitly and provide the token."""
+    given = binding.token_file or (Path(named) if (named := os.environ.get("HOLDFAST_TOKEN_FILE")) else None)
+    if not is_loopback(binding.host):
+        if not binding.allow_remote:
             raise InputError(
-                f"{spot.host} can be reached from other machines. If that is meant, say --allow-remote and name a "
-                "token with --token-file; put a proxy that speaks TLS before it"
+                f"{binding.host} can be reached from other machines. If you want that, add --allow-remote and name a "
+                "token with --token-file, and put a proxy that speaks TLS in front of the server"
             )
         if given is None or not given.is_file():
             raise InputError(
-                "off loopback the token is yours to give: write one of 32 characters or more to a file of mode 600 and "
-                "name it with --token-file (or HOLDFAST_TOKEN_FILE)"
+                "off loopback you must provide the token: write at least 32 characters to a file of mode 600 and name "
+                "it with --token-file (or HOLDFAST_TOKEN_FILE)"
             )
     return given or token_path()
 
 
 def run_http(
     open_memories: Callable[[], Memories],
-    spot: Spot,
+    binding: Binding,
     rules: Sequence[str],
     announce: Callable[[str, str, str | None], None],
     processes: int = 1,
 ) -> None:
-    """Serve until a signal comes. `announce` is told the address, where the token lies, and the server's own namespace.
+    """Serve until a signal comes. `announce` gets the URL, the token file and the server's own namespace.
 
-    With more `processes` than one, `open_memories` is called in each of them: it must be picklable.
+    With several `processes`, `open_memories` is called in each of them, so it must be picklable.
     """
-    token_file = check_spot(spot)
-    tokens = _tokens(spot)
-    _check_processes(processes)
-    with contextlib.ExitStack() as ends:
-        memories = ends.enter_context(contextlib.closing(open_memories()))
+    token_file = check_binding(binding)
+    tokens = _read_tokens(binding)
+    if processes > 1 and not sys.platform.startswith("linux"):
+        raise InputError("--processes needs Linux, whose kernel distributes connections among several processes")
+    with contextlib.ExitStack() as stack:
+        if processes > 1:
+            stack.enter_context(_shared_metrics())
+        memories = stack.enter_context(contextlib.closing(open_memories()))
         settings = memories.settings.serve
-        listening = ends.enter_context(contextlib.closing(_bound(spot, processes > 1)))
-        here = replace(spot, port=listening.getsockname()[1])
-        app = _app(memories, here, rules, tokens)  # before others are started: what is wrong is told once
-        shown = f"[{spot.host}]" if ":" in spot.host else spot.host
+        listening = stack.enter_context(contextlib.closing(_bind(binding, processes > 1)))
+        here = replace(binding, port=listening.getsockname()[1])
+        app = _make_app(memories, here, rules, tokens)  # before workers start, so that errors are reported once
+        shown = f"[{binding.host}]" if ":" in binding.host else binding.host
         started = partial(announce, f"http://{shown}:{here.port}", str(token_file), memories.namespace)
-        others = ends.enter_context(
-            siblings(
+        stop_workers = stack.enter_context(
+            worker_processes(
                 processes - 1,
-                partial(_answer, open_memories, here, tuple(rules)),
-                partial(_bound, here, shared=True, alone=False),
+                partial(_serve_worker, open_memories, here, tuple(rules)),
+                partial(_bind, here, shared=True, exclusive=False),
                 settings.stop_s,
+                _forget_metrics,
             )
         )
         end = end_in_time(settings, memories.close)
 
         def stopping() -> None:
-            others()
+            stop_workers()
             end()
 
-        with Weekly(memories):
+        with JanitorSchedule(memories):
             _serve(app, memories, listening, started, stopping)
 
 
-def _answer(
+def _serve_worker(
     open_memories: Callable[[], Memories],
-    spot: Spot,
+    binding: Binding,
     rules: Sequence[str],
     listening: socket.socket,
     started: Callable[[], None],
 ) -> None:
-    """What a sibling does. The janitor and the announcement are the first process's."""
+    """Serve in a worker process. The janitor and the announcement are left to the first process."""
     log_to_stderr()
     with contextlib.closing(listening), contextlib.closing(open_memories()) as memories:
         end = end_in_time(memories.settings.serve, memories.close)
-        _serve(_app(memories, spot, rules, _tokens(spot)), memories, listening, started, end)
+        _serve(_make_app(memories, binding, rules, _read_tokens(binding)), memories, listening, started, end)
 
 
-def _app(memories: Memories, spot: Spot, rules: Sequence[str], tokens: tuple[str, dict[str, str]]) -> ASGIApp:
-    token, bound = tokens
-    addresses = addresses_of(spot.host, spot.port, spot.known_as)
-    return _create_app()(memories, token, addresses, rules, bound)
+@contextlib.contextmanager
+def _shared_metrics() -> Iterator[None]:
+    """Let prometheus-client sum the metrics of all processes through files. It reads the variable when imported."""
+    with tempfile.TemporaryDirectory(prefix="holdfast-metrics-") as folder:
+        os.environ[_METRICS_DIRECTORY] = folder
+        try:
+            yield
+        finally:
+            del os.environ[_METRICS_DIRECTORY]
 
 
-def _serve(
-    app: ASGIApp, memories: Memories, listening: socket.socket, started: Callable[[], None], stopping: Stopping
-) -> None:
-    sys.setswitchinterval(memories.settings.serve.switch_s)
-    _make_room(memories.settings.serve)
-    make_server(app, memories.settings.serve, started, stopping).run([listening])
+def _forget_metrics(pid: int) -> None:
+    """Remove the gauges of a worker that has ended; its counters stay in the sums."""
+    from prometheus_client.multiprocess import mark_process_dead
+
+    mark_process_dead(pid)  # type: ignore[no-untyped-call]
 
 
-def _check_processes(count: int) -> None:
-    if count > 1 and not sys.platform.startswith("linux"):
-        raise InputError(
-            "several processes on one port need Linux, whose kernel deals connections out among them; without "
-            "--processes one serves here"
-        )
-
-
-def _make_room(settings: ServeSettings) -> None:
-    """Ask for as many open files as all connections and all memories need together; systems begin with fewer."""
+def _make_app(
+    memories: Memories, binding: Binding, rules: Sequence[str], tokens: tuple[str, dict[str, str]]
+) -> ASGIApp:
     try:
-        import resource
-    except ModuleNotFoundError:  # Windows has no such limit
-        return
-    known, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    needed = settings.http_connections + settings.namespaces * _FILES + _OTHER_FILES
-    if most != resource.RLIM_INFINITY:
-        needed = min(needed, most)
-    if known != resource.RLIM_INFINITY and known < needed:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (needed, most))
-
-
-def _tokens(spot: Spot) -> tuple[str, dict[str, str]]:
-    """The server's own, and those of namespaces, made at the first start; two that are the same would open what was
-    not meant.
-    """
-    token = read_token(check_spot(spot))
-    found = {namespace: read_token(path) for namespace, path in spot.token_for}
-    if len({token, *found.values()}) <= len(found):
-        raise InputError("two of the tokens are the same; each opens something else, so give each a file of its own")
-    return token, found
-
-
-def _create_app() -> Callable[..., ASGIApp]:
-    try:
-        import jinja2  # noqa: F401  # the inspector's, which loads it when its first page is made
+        import jinja2  # noqa: F401  # of the inspector, which loads it with its first page
         import uvicorn  # noqa: F401
 
         from holdfast.serve.http.app import create_app
@@ -173,37 +153,71 @@ def _create_app() -> Callable[..., ASGIApp]:
         if (error.name or "").split(".")[0] == "holdfast":
             raise
         raise MissingExtra("serving over HTTP", "serve") from error
-    return create_app
+    token, bound = tokens
+    return create_app(memories, token, addresses_of(binding.host, binding.port, binding.known_as), rules, bound)
 
 
-def _bound(spot: Spot, shared: bool = False, alone: bool = True) -> socket.socket:
-    """A socket on the spot; `shared` with other processes of this server, `alone` with nobody else's."""
-    if shared and alone:
-        _bound(spot).close()  # sharing would let a second server come in unnoticed
-    family = socket.AF_INET6 if ":" in spot.host else socket.AF_INET
-    # Named in full: asyncio sends answers at once only where it sees that it is TCP.
+def _serve(
+    app: ASGIApp, memories: Memories, listening: socket.socket, started: Callable[[], None], stopping: Stopping
+) -> None:
+    sys.setswitchinterval(memories.settings.serve.switch_s)
+    _raise_file_limit(memories.settings.serve)
+    make_server(app, memories.settings.serve, started, stopping).run([listening])
+
+
+def _raise_file_limit(settings: ServeSettings) -> None:
+    """Allow as many open files as all connections and memories may need together."""
+    try:
+        import resource
+    except ModuleNotFoundError:  # Windows has no such limit
+        return
+    current, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = settings.http_connections + settings.namespaces * _FILES_PER_MEMORY + _OTHER_FILES
+    if most != resource.RLIM_INFINITY:
+        needed = min(needed, most)
+    if current != resource.RLIM_INFINITY and current < needed:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (needed, most))
+
+
+def _read_tokens(binding: Binding) -> tuple[str, dict[str, str]]:
+    """Return the server's token and those of namespaces, created at the first start; all of them must differ."""
+    token = read_token(check_binding(binding))
+    found = {namespace: read_token(path) for namespace, path in binding.token_for}
+    if len({token, *found.values()}) <= len(found):
+        raise InputError("two of the tokens are the same; they open different memories, so use a file for each")
+    return token, found
+
+
+def _bind(binding: Binding, shared: bool = False, exclusive: bool = True) -> socket.socket:
+    """Return a bound socket, `shared` with the workers of this server but, if `exclusive`, not with another server."""
+    if shared and exclusive:
+        _bind(binding).close()  # a shared port would let a second server in unnoticed
+    family = socket.AF_INET6 if ":" in binding.host else socket.AF_INET
+    # With the protocol: asyncio disables Nagle's algorithm only where it recognises TCP.
     made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    if os.name == "posix":  # so that a server can be started again at once; elsewhere it would let two share the port
+    if os.name == "posix":  # to restart a server at once; elsewhere it would let two servers share the port
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     if shared:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
     try:
-        made.bind((spot.host, spot.port))
+        made.bind((binding.host, binding.port))
     except (OSError, OverflowError) as error:
         made.close()
-        raise InputError(f"cannot listen on {spot.host}:{spot.port}: {error}; --port 0 takes a free port") from error
+        raise InputError(
+            f"cannot listen on {binding.host}:{binding.port}: {error}; --port 0 takes a free port"
+        ) from error
     return made
 
 
 def make_server(
     app: ASGIApp, settings: ServeSettings, started: Callable[[], None], stopping: Stopping = lambda: None
 ) -> uvicorn.Server:
-    """A server for a bound socket: `run([socket])` ends when `should_exit` is set, or by a signal."""
+    """Return a server for a bound socket: `run([socket])` ends when `should_exit` is set, or by a signal."""
     import uvicorn
 
-    from holdfast.serve.http.middleware import connections
+    from holdfast.serve.http.connections import limited_protocol, watch_requests
 
-    class Server(uvicorn.Server):
+    class HttpServer(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
             started()
@@ -214,8 +228,8 @@ def make_server(
 
         @contextlib.contextmanager
         def capture_signals(self) -> Iterator[None]:
-            """A stop that was asked for is no failure: uvicorn's own would end the process by the same signal."""
-            if threading.current_thread() is not threading.main_thread():  # no other can take signals
+            """Treat a requested stop as success: uvicorn's own method ends the process by the same signal."""
+            if threading.current_thread() is not threading.main_thread():  # no other can handle signals
                 yield
                 return
             before = {one: signal.signal(one, self.handle_exit) for one in (signal.SIGTERM, signal.SIGINT)}
@@ -227,10 +241,10 @@ def make_server(
 
     # Its warnings are about what strangers send, who could fill the log with them.
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
-    return Server(
+    return HttpServer(
         uvicorn.Config(
-            app,
-            http=connections(settings),
+            watch_requests(app),
+            http=limited_protocol(settings),
             ws="none",
             loop="asyncio",
             lifespan="on",
@@ -239,6 +253,7 @@ def make_server(
             proxy_headers=False,
             server_header=False,
             backlog=settings.http_connections,
+            # Not limit_concurrency: it counts idle connections too, and then answers 503 to everyone.
             timeout_keep_alive=int(settings.header_s) + 1,
             timeout_graceful_shutdown=max(int(settings.finish_s), 1),
         )

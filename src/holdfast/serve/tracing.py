@@ -1,7 +1,7 @@
-"""OpenTelemetry spans, one for each verb, named as the conventions for GenAI memory name them.
+"""OpenTelemetry spans, one per verb, with the names of the GenAI memory conventions.
 
-Without the package, or without an SDK in this process, they cost nothing worth measuring. What was said is in no span,
-unless OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT asks for it.
+Without the package, or without an SDK in this process, they cost next to nothing. Spans hold no text unless
+OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT asks for it.
 """
 
 from __future__ import annotations
@@ -25,52 +25,50 @@ _OPERATIONS = {
     "forget": "delete_memory",
     "erase": "delete_memory",
 }
-"""The conventions' own names; other verbs have none, and are called by their own."""
+"""Names of the conventions; other verbs keep their own."""
 _CONTENT = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 _WITH_CONTENT = ("true", "1", "span_only", "span_and_event")
-_COUNTED = ("hits", "turns", "records", "exchanges")
+_LISTS = ("hits", "turns", "records", "exchanges")
 _PARENTS = (b"traceparent", b"tracestate")
 
 
-class Seen:
-    """What a span is told about the call that it stands for."""
+class CallSpan:
+    """The span of one call, or nothing if nobody reads spans."""
 
     def __init__(self, span: Span | None = None) -> None:
         self._span = span
 
-    def answered(self, answer: object) -> None:
-        """Note how many came back, which one was made and, where that is wanted, what they say."""
+    def record_answer(self, answer: object) -> None:
+        """Record how many items came back, the id of a new one and, where that is wanted, their texts."""
         if self._span is None:
             return
-        found = next(
-            (given for name in _COUNTED if isinstance(given := getattr(answer, name, None), tuple | list)), None
-        )
+        found = next((items for name in _LISTS if isinstance(items := getattr(answer, name, None), tuple | list)), None)
         if found is not None:
             self._span.set_attribute("gen_ai.memory.record.count", len(found))
             if _captures_content():
-                told = json.dumps([_record(one) for one in found], default=str, ensure_ascii=False)
-                self._span.set_attribute("gen_ai.memory.records", told)
-        made = getattr(getattr(answer, "turn", answer), "id", None)
-        if isinstance(made, str):
-            self._span.set_attribute("gen_ai.memory.record.id", made)
+                records = json.dumps([_record(one) for one in found], default=str, ensure_ascii=False)
+                self._span.set_attribute("gen_ai.memory.records", records)
+        new_id = getattr(getattr(answer, "turn", answer), "id", None)
+        if isinstance(new_id, str):
+            self._span.set_attribute("gen_ai.memory.record.id", new_id)
 
 
 @contextmanager
-def traced(verb: str, namespace: str, payload: Mapping[str, object]) -> Iterator[Seen]:
-    """A span around a verb; an error is noted by its name alone, for its message may quote what was said."""
+def traced(verb: str, namespace: str, payload: Mapping[str, object]) -> Iterator[CallSpan]:
+    """Open a span around a verb; an error is recorded by its name only, because its message may quote text."""
     tracer = _tracer()
     if tracer is None:
-        yield Seen()
+        yield CallSpan()
         return
     operation = _OPERATIONS.get(verb, verb)
     if verb == "erase" and payload.get("namespace") is True:
         operation = "delete_memory_store"
-    given = {"gen_ai.operation.name": operation, "gen_ai.memory.store.id": namespace} | _asked(payload)
+    given = {"gen_ai.operation.name": operation, "gen_ai.memory.store.id": namespace} | _attributes(payload)
     with tracer.start_as_current_span(
         operation, attributes=given, record_exception=False, set_status_on_exception=False
     ) as span:
         try:
-            yield Seen(span)
+            yield CallSpan(span)
         except Exception as error:
             from opentelemetry.trace import Status, StatusCode
 
@@ -80,7 +78,7 @@ def traced(verb: str, namespace: str, payload: Mapping[str, object]) -> Iterator
 
 
 def caller_of(scope: Mapping[str, Any]) -> Any:
-    """Inside, spans hang below the caller's own span, if its request carries a `traceparent`."""
+    """Return a context in which spans are children of the caller's, if its request has a `traceparent`."""
     if _tracer() is None or not any(key == _PARENTS[0] for key, _ in scope["headers"]):
         return nullcontext()
     return _attached({key.decode(): value.decode("latin-1") for key, value in scope["headers"] if key in _PARENTS})
@@ -98,11 +96,11 @@ def _attached(headers: Mapping[str, str]) -> Iterator[None]:
 
 
 def _tracer() -> Tracer | None:
-    """None where nobody could read a span: without the package, and while no SDK was set up in this process."""
-    known = _api()
-    if known is None or isinstance(known.get_tracer_provider(), known.ProxyTracerProvider):
+    """Return None if nobody could read a span: without the package, or while no SDK is set up in this process."""
+    trace = _api()
+    if trace is None or isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider):
         return None
-    return _opened(known)
+    return _open_tracer(trace)
 
 
 @cache
@@ -115,12 +113,12 @@ def _api() -> ModuleType | None:
 
 
 @cache
-def _opened(trace: ModuleType) -> Tracer:
+def _open_tracer(trace: ModuleType) -> Tracer:
     made: Tracer = trace.get_tracer("holdfast")
     return made
 
 
-def _asked(payload: Mapping[str, object]) -> dict[str, str]:
+def _attributes(payload: Mapping[str, object]) -> dict[str, str]:
     found: dict[str, str] = {}
     for name, key in (("session", "gen_ai.conversation.id"), ("id", "gen_ai.memory.record.id")):
         if isinstance(value := payload.get(name), str):
@@ -135,5 +133,5 @@ def _captures_content() -> bool:
 
 
 def _record(one: object) -> dict[str, object]:
-    said = {"id": "id", "content": "text", "score": "score", "metadata": "metadata"}
-    return {name: getattr(one, field, None) for name, field in said.items()}
+    fields = {"id": "id", "content": "text", "score": "score", "metadata": "metadata"}
+    return {name: getattr(one, field, None) for name, field in fields.items()}

@@ -1,4 +1,4 @@
-"""Attacks on what is answered: other memories seen through a keyhole, errors that should not be, errors without end."""
+"""Attacks on answers: side channels to other memories, unexpected errors, endless errors."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import TypeVar
 import pytest
 
 from holdfast.errors import NotFound
-from holdfast.serve.errors import fault_of
-from holdfast.serve.mcp.calls import _told
+from holdfast.serve.errors import failure_of
+from holdfast.serve.mcp.server import error_text
 from holdfast.serve.memories import Memories
-from holdfast.serve.rpc import Rpc
-from holdfast.serve.run_rpc import rpc_methods
+from holdfast.serve.rpc import JsonRpc
+from holdfast.serve.rpc_server import rpc_methods
 from holdfast.testing import HashEmbedder
 from tests.serve.http.http_peers import served
 from tests.serve.mcp.mcp_peers import in_process, text_of
@@ -28,7 +28,7 @@ BO = "a-token-of-bo-" + "y" * 32
 
 
 @pytest.mark.requirement("INV-4", "SAFE-3")
-def test_the_proof_of_an_erase_tells_nobody_what_other_memories_hold(tmp_path: Path, open_peer: OpenPeer) -> None:
+def test_an_erase_proof_reveals_no_other_memory(tmp_path: Path, open_peer: OpenPeer) -> None:
     """It looks through all bytes of the store, so its counts differ when another memory has the erased words."""
     with served(tmp_path, token_for={"bo": BO}) as server:
         with server.client() as client:
@@ -50,7 +50,7 @@ def test_the_proof_of_an_erase_tells_nobody_what_other_memories_hold(tmp_path: P
 
 @pytest.mark.requirement("API-5", "RECALL-7")
 @pytest.mark.parametrize("query", ["9999-12-30", "What did I say between 9999-01-01 and 9999-12-31?", "in 9999"])
-def test_a_question_about_the_last_year_of_the_calendar_is_answered(tmp_path: Path, query: str) -> None:
+def test_a_question_about_the_year_9999_is_answered(tmp_path: Path, query: str) -> None:
     with served(tmp_path) as server, server.client() as client:
         assert client.post("/v1/search", json={"query": query}).status_code == 200
         context = client.post("/v1/context", json={"messages": [{"role": "user", "content": query}]})
@@ -58,7 +58,7 @@ def test_a_question_about_the_last_year_of_the_calendar_is_answered(tmp_path: Pa
 
 
 @pytest.mark.requirement("API-5")
-def test_an_error_does_not_send_back_all_that_was_sent(tmp_path: Path) -> None:
+def test_an_error_does_not_echo_the_whole_input(tmp_path: Path) -> None:
     long = "x" * 1_000_000
     with served(tmp_path) as server, server.client() as client:
         for verb, given in [
@@ -67,19 +67,19 @@ def test_an_error_does_not_send_back_all_that_was_sent(tmp_path: Path) -> None:
         ]:  # fmt: skip
             answer = client.post(f"/v1/{verb}", json=given)
             assert answer.status_code in (404, 422) and len(answer.content) < 10_000, verb
-    assert len(_told(fault_of(NotFound(long)))) < 10_000
+    assert len(error_text(failure_of(NotFound(long)))) < 10_000
 
 
 UNKNOWN = {f"field{number}": 1 for number in range(300_000)}
 
 
 @pytest.mark.requirement("SAFE-4", "API-1")
-def test_a_great_many_unknown_fields_are_refused_in_a_moment_and_few_are_named(tmp_path: Path) -> None:
+def test_many_unknown_fields_are_refused_quickly_and_few_are_named(tmp_path: Path) -> None:
     memories = Memories(tmp_path / "rpc.db", "ana", embedder=HashEmbedder(), settings=QUICK)
     line = json.dumps({"jsonrpc": "2.0", "method": "memory.recent", "params": UNKNOWN, "id": 1}).encode()
     body, kind = json.dumps(UNKNOWN).encode(), {"content-type": "application/json"}
     with served(tmp_path) as server, server.client() as client, in_process(tmp_path / "mcp.db") as model:
-        rpc = Rpc(rpc_methods(memories), 1)
+        rpc = JsonRpc(rpc_methods(memories), 1)
         client.post("/v1/recent", json={})  # what is loaded for the first call is no cost of the next
         model.ask("memory_recent")
         said = {
@@ -89,7 +89,7 @@ def test_a_great_many_unknown_fields_are_refused_in_a_moment_and_few_are_named(t
         }
     memories.close()
     for surface, told in said.items():
-        assert "field0" in told and "299,995 others" in told and len(told) < 1000, surface
+        assert "field0" in told and "299,995 more unknown" in told and len(told) < 1000, surface
 
 
 @pytest.mark.requirement("SAFE-4")
@@ -101,7 +101,7 @@ def test_a_great_many_unknown_fields_are_refused_in_a_moment_and_few_are_named(t
         ("calibrate", {"labels": [None] * 300_000}),
     ],
 )
-def test_of_a_long_list_the_first_wrong_value_is_told(verb: str, given: dict[str, object], tmp_path: Path) -> None:
+def test_a_long_list_reports_its_first_wrong_value(verb: str, given: dict[str, object], tmp_path: Path) -> None:
     with served(tmp_path) as server, server.client() as client:
         client.post(f"/v1/{verb}", json={})
         answer = quickly(lambda: client.post(f"/v1/{verb}", json=given))
@@ -109,7 +109,7 @@ def test_of_a_long_list_the_first_wrong_value_is_told(verb: str, given: dict[str
 
 
 def quickly(ask: Callable[[], _Said]) -> _Said:
-    """What was answered, within a second of all threads' processor time; half of that is the client's own."""
+    """Return the answer, within a second of processor time; half of that is the client's own."""
     started = time.process_time()
     said = ask()
     assert time.process_time() - started < 1.0 * slowness()

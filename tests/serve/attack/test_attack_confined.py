@@ -1,4 +1,4 @@
-"""What a caller learns who reaches one memory alone: nothing of where the store lies, nothing of other memories."""
+"""A caller of one memory learns neither the location of the store nor anything about other memories."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from holdfast.errors import ModelUnavailable
 from holdfast.memory import Memory
-from holdfast.serve.errors import discreet
+from holdfast.serve.errors import redact_places
 from holdfast.serve.verbs import VERBS
 from holdfast.testing import HashEmbedder
 from tests.serve.http.http_peers import served
@@ -64,12 +64,12 @@ def folder(tmp_path: Path) -> Path:
     return place
 
 
-def test_every_verb_is_asked_below() -> None:
+def test_every_verb_has_a_question() -> None:
     assert ASKED.keys() == VERBS.keys()
 
 
 @pytest.mark.requirement("INV-4", "SAFE-3")
-def test_no_answer_depends_on_other_memories_or_says_where_the_store_lies(folder: Path) -> None:
+def test_confined_answers_reveal_no_other_memory_and_no_path(folder: Path) -> None:
     """The same questions, before and after another memory has grown, was exported, and the store was backed up."""
     with served(folder, None, token_for={"bo": BO}) as server, server.client(authorization=f"Bearer {BO}") as bo:
         ask_all(bo)  # what is made at the first time is there at the next
@@ -88,7 +88,7 @@ def test_no_answer_depends_on_other_memories_or_says_where_the_store_lies(folder
 
 
 @pytest.mark.requirement("INV-4", "SAFE-3", "KEEP-4")
-def test_an_erase_says_how_many_copies_stay_and_not_where(folder: Path) -> None:
+def test_erase_counts_remaining_copies_without_paths(folder: Path) -> None:
     with served(folder, None, token_for={"bo": BO}) as server, server.client(authorization=f"Bearer {BO}") as bo:
         bo.post("/v1/ingest", json={"text": "The ferry leaves at six.", "session": "late"})
         with Memory(folder / "memory.db", "bo", embedder=HashEmbedder(), settings=QUICK) as own:
@@ -99,7 +99,7 @@ def test_an_erase_says_how_many_copies_stay_and_not_where(folder: Path) -> None:
 
 
 @pytest.mark.requirement("INV-4", "SAFE-3")
-def test_the_check_of_the_whole_store_is_the_operators(folder: Path, open_peer: OpenPeer) -> None:
+def test_a_confined_caller_cannot_check_the_store(folder: Path, open_peer: OpenPeer) -> None:
     with served(folder, token_for={"bo": BO}) as server:
         with server.client(authorization=f"Bearer {BO}") as bo:
             refused = bo.post("/v1/status", json={"check": True})
@@ -120,9 +120,9 @@ def test_the_check_of_the_whole_store_is_the_operators(folder: Path, open_peer: 
 
 
 @pytest.mark.requirement("INV-4", "SAFE-1")
-def test_what_is_degraded_is_told_without_addresses_and_paths(folder: Path, open_peer: OpenPeer) -> None:
+def test_degradation_is_reported_without_paths(folder: Path, open_peer: OpenPeer) -> None:
     class Away(HashEmbedder):
-        """It names, as models do, where it lies."""
+        """Names its location in errors, as models do."""
 
         def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
             raise ModelUnavailable("/opt/models/e5.onnx and http://10.9.8.7:4242/v1 are away")
@@ -149,7 +149,7 @@ def test_what_is_degraded_is_told_without_addresses_and_paths(folder: Path, open
 
 
 @pytest.mark.requirement("INV-4", "SAFE-3", "SAFE-4")
-def test_a_broken_store_is_told_of_without_its_path(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_damaged_store_is_reported_without_its_path(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     with served(folder, None, token_for={"bo": BO}) as server:
         (folder / "memory.db").write_bytes(b"no database at all, and long enough to be looked at" * 100)
         with server.client(authorization=f"Bearer {BO}") as bo:
@@ -163,7 +163,7 @@ def test_a_broken_store_is_told_of_without_its_path(folder: Path, caplog: pytest
 
 
 @pytest.mark.requirement("INV-4", "API-4")
-def test_mcp_on_one_memory_names_no_place_either(folder: Path) -> None:
+def test_mcp_reveals_no_paths(folder: Path) -> None:
     with in_process(folder / "memory.db", "bo") as model:
         model.call("ingest", text="The ferry leaves at six.")
         told = [
@@ -185,8 +185,8 @@ def test_mcp_on_one_memory_names_no_place_either(folder: Path) -> None:
         ("store.db and restore.db", "… and restore.db"),
     ],
 )
-def test_a_sentence_loses_its_places_and_nothing_else(said: str, told: str) -> None:
-    assert discreet(said, ["/srv/a b", "/srv/a b/m.db", "store.db", ""]) == told
+def test_redaction_removes_places_only(said: str, told: str) -> None:
+    assert redact_places(said, ["/srv/a b", "/srv/a b/m.db", "store.db", ""]) == told
 
 
 def ask_all(client: httpx2.Client) -> dict[str, object]:
@@ -198,7 +198,7 @@ def ask_all(client: httpx2.Client) -> dict[str, object]:
 
 
 def settled(said: str) -> object:
-    """Without what differs from call to call: times, and ids of what is made anew."""
+    """Remove what differs from call to call: times, and ids of new items."""
     moments = re.sub(r'"\d{4}-\d\d-\d\dT[^"]*Z"', '"then"', re.sub(r'"(ms|seconds)":[\d.e-]+', r'"\1":0', said))
     return json.loads(re.sub(r'"[tr]-[0-9a-f]{12,}"', '"id"', moments))
 

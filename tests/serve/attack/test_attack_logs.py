@@ -14,9 +14,7 @@ pytestmark = pytest.mark.requirement("SAFE-4")
 SAID = "the spare key is under the blue pot"
 
 
-def test_what_a_failed_notification_or_lifecycle_call_said_is_not_logged(
-    peer: Peer, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_failed_calls_do_not_log_their_text(peer: Peer, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.DEBUG):
         for method, params in [
             ("memory.ingest", {"text": "t", "role": SAID}),
@@ -29,5 +27,5 @@ def test_what_a_failed_notification_or_lifecycle_call_said_is_not_logged(
             peer.send(json.dumps(told).encode())
         message = {"role": SAID, "content": SAID}
         assert peer.call("ingest", sessionId="s", userId="ana", message=message)["ingested"] is False
-    assert caplog.text.count("failed") >= 5 and "goes on without ingest" in caplog.text
+    assert caplog.text.count("failed") >= 5 and "continues without ingest" in caplog.text
     assert SAID not in caplog.text

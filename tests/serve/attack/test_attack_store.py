@@ -12,7 +12,7 @@ from tests.serve.http.http_peers import served
 
 @pytest.mark.requirement("LOG-1")
 @pytest.mark.parametrize("replaced", [False, True])
-def test_no_turn_is_acknowledged_that_goes_into_a_deleted_file(tmp_path: Path, replaced: bool) -> None:
+def test_no_turn_is_acknowledged_into_a_deleted_file(tmp_path: Path, replaced: bool) -> None:
     with served(tmp_path) as server, server.client() as client:
         assert client.post("/v1/ingest", json={"text": "kept"}).status_code == 200
         for path in tmp_path.glob("memory.db*"):

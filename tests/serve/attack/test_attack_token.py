@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.errors import InputError
-from holdfast.serve.process import read_token
+from holdfast.serve.token import read_token
 
 pytestmark = pytest.mark.requirement("SAFE-3")
 
@@ -19,7 +19,7 @@ def written(path: Path, mode: int = 0o600) -> Path:
     return path
 
 
-def test_a_token_of_another_user_is_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_token_of_another_user_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     token = written(tmp_path / "token")
     link = tmp_path / "link"
     link.symlink_to(token)
@@ -31,26 +31,26 @@ def test_a_token_of_another_user_is_not_taken(tmp_path: Path, monkeypatch: pytes
             read_token(path)
 
 
-def test_a_link_to_a_file_that_others_may_read_is_not_taken(tmp_path: Path) -> None:
+def test_a_link_to_a_readable_token_is_refused(tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to(written(tmp_path / "token", 0o644))
-    with pytest.raises(InputError, match="others may read"):
+    with pytest.raises(InputError, match="others can read"):
         read_token(link)
 
 
-def test_a_link_into_nothing_makes_no_file_there(tmp_path: Path) -> None:
+def test_a_dangling_link_creates_no_token(tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(InputError, match="cannot read the token"):
+    with pytest.raises(InputError, match="cannot read or create the token"):
         read_token(link)
     assert not (tmp_path / "elsewhere").exists()
 
 
-def test_a_folder_or_a_pipe_in_its_place_is_told(tmp_path: Path) -> None:
+def test_a_token_file_must_be_a_regular_file(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir(mode=0o700)
     os.mkfifo(tmp_path / "pipe", 0o600)
     for name in ("folder", "pipe"):
-        with pytest.raises(InputError, match="is no plain file"):
+        with pytest.raises(InputError, match="is not a regular file"):
             read_token(tmp_path / name)
-    with pytest.raises(InputError, match="cannot read the token"):
+    with pytest.raises(InputError, match="cannot read or create the token"):
         read_token(written(tmp_path / "file") / "token")

@@ -23,9 +23,7 @@ FREE = ("-n", "ana", "--embedder", "none", "--port", "0", "--json")
         ("1.0", ("Transfer-Encoding: chunked",)),
     ],
 )
-def test_a_body_whose_end_two_readers_would_see_in_two_places_is_refused(
-    tmp_path: Path, version: str, lines: tuple[str, ...]
-) -> None:
+def test_a_body_with_two_lengths_is_refused(tmp_path: Path, version: str, lines: tuple[str, ...]) -> None:
     """A proxy that reads the other length would take what follows for another person's request."""
     with served(tmp_path) as server:
         head = [f"POST /v1/status HTTP/{version}", f"Host: {server.host}", BEARER, "Content-Type: application/json"]
@@ -35,7 +33,7 @@ def test_a_body_whose_end_two_readers_would_see_in_two_places_is_refused(
     assert said.count(b"HTTP/1.1 ") == 1, "the connection ends with the answer"
 
 
-def test_nobody_without_a_token_can_fill_the_log(tmp_path: Path) -> None:
+def test_requests_without_a_token_cannot_fill_the_log(tmp_path: Path) -> None:
     with process(tmp_path, *FREE) as started:
         server = announced(started)
         for sent in (
@@ -48,7 +46,7 @@ def test_nobody_without_a_token_can_fill_the_log(tmp_path: Path) -> None:
         assert stop(started) == (0, "")
 
 
-def test_open_connections_take_no_files_away_from_the_stores(tmp_path: Path) -> None:
+def test_many_connections_leave_files_for_the_stores(tmp_path: Path) -> None:
     """With the 1,024 files that most systems give, 800 connections and 64 memories were too many together."""
     import resource
 

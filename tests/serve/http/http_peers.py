@@ -1,4 +1,4 @@
-"""What the tests of HTTP speak with: a real server on a real port, in this process or in one of its own."""
+"""Helpers of the HTTP tests: a server on a real port, in this process or in another."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import httpx2
+from prometheus_client.parser import text_string_to_metric_families
 
 from holdfast.models.embedder import Embedder
 from holdfast.serve.http.app import create_app
@@ -60,6 +61,16 @@ class Server:
         head = [f"{method} {path} HTTP/1.1", *lines, f"Content-Length: {len(body)}", "Connection: close"]
         said = self.raw("\r\n".join([*head, "", ""]).encode("latin-1") + body)
         return int(said.split(b" ", 2)[1])
+
+
+def read_metrics(client: httpx2.Client) -> dict[tuple[str, ...], float]:
+    """Return the value of each metric, by its name and the values of its labels in the order of their names."""
+    families = text_string_to_metric_families(client.get("/metrics").text)
+    return {
+        (sample.name, *(value for _, value in sorted(sample.labels.items()))): sample.value
+        for family in families
+        for sample in family.samples
+    }
 
 
 def hear(peer: socket.socket) -> bytes:

@@ -1,4 +1,4 @@
-"""`holdfast serve` as a process: it says where it listens, a stop loses nothing, and a crowd does no harm."""
+"""`holdfast serve` as a process: its address, a stop without loss, and many connections."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FREE = ("--port", "0", "--json", "-n", "ana", "--embedder", "none")
 
 @pytest.mark.requirement("SAFE-3", "LOG-1", "API-5")
 @pytest.mark.parametrize("processes", ["1", "2"])
-def test_a_stop_in_the_middle_of_ingests_loses_no_acknowledged_turn(tmp_path: Path, processes: str) -> None:
+def test_a_stop_during_ingests_loses_no_acknowledged_turn(tmp_path: Path, processes: str) -> None:
     acknowledged: list[str] = []
     busy = threading.Event()
     with process(tmp_path, *_FREE, "--processes", processes, env={"HOLDFAST_STORE__DURABLE": "true"}) as started:
@@ -57,7 +57,7 @@ def test_a_stop_in_the_middle_of_ingests_loses_no_acknowledged_turn(tmp_path: Pa
 
 
 @pytest.mark.requirement("SAFE-3")
-def test_a_thousand_connections_do_no_harm(tmp_path: Path) -> None:
+def test_the_server_survives_a_thousand_connections(tmp_path: Path) -> None:
     limits = {"HOLDFAST_SERVE__HTTP_CONNECTIONS": "300", "HOLDFAST_SERVE__IN_FLIGHT": "64"}
     with process(tmp_path, *_FREE, env=limits) as started:
         server = announced(started)
@@ -89,7 +89,7 @@ def _first_line(peer: socket.socket) -> bytes:
 
 @pytest.mark.requirement("SAFE-3")
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "memory.example"])
-def test_off_loopback_it_needs_a_flag_and_a_token_of_the_operator(
+def test_a_remote_address_needs_a_flag_and_a_token(
     host: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv("HOLDFAST_TOKEN_FILE", raising=False)
@@ -108,7 +108,7 @@ def test_off_loopback_it_needs_a_flag_and_a_token_of_the_operator(
 
 
 @pytest.mark.requirement("SAFE-3")
-def test_a_server_off_loopback_is_called_by_the_names_it_was_given(tmp_path: Path) -> None:
+def test_a_remote_server_accepts_its_configured_names(tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text("t" * 40)
     token.chmod(0o600)
@@ -127,7 +127,7 @@ def test_a_server_off_loopback_is_called_by_the_names_it_was_given(tmp_path: Pat
 
 
 @pytest.mark.requirement("API-5")
-def test_a_port_in_use_and_options_that_cannot_be_meant_are_told(
+def test_a_used_port_and_invalid_options_are_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("HOLDFAST_TOKEN_FILE", str(tmp_path / "token"))
@@ -146,7 +146,7 @@ def test_a_port_in_use_and_options_that_cannot_be_meant_are_told(
 
 
 @pytest.mark.requirement("API-5")
-def test_without_the_extra_it_says_what_to_install(
+def test_serve_without_the_extra_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("HOLDFAST_TOKEN_FILE", str(tmp_path / "token"))

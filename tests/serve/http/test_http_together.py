@@ -1,4 +1,4 @@
-"""MCP and the inspector hang in the same server, behind the same guard."""
+"""MCP and the inspector run in the same server, behind the same middleware."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.serve.http.auth import COOKIE, addresses_of, cookie_for, is_loopback, is_plain
+from holdfast.serve.http.auth import addresses_of, is_loopback, is_plain_path
+from holdfast.serve.token import COOKIE, cookie_for
 from tests.serve.http.http_peers import TOKEN, served
 
 _INITIALIZE = {
@@ -22,7 +23,7 @@ _INITIALIZE = {
 
 
 @pytest.mark.requirement("API-4", "SAFE-3")
-def test_mcp_answers_behind_the_guard(tmp_path: Path) -> None:
+def test_mcp_answers_behind_the_middleware(tmp_path: Path) -> None:
     accept = {"accept": "application/json, text/event-stream"}
     with served(tmp_path) as server, server.client(**accept) as client, server.stranger(**accept) as stranger:
         assert stranger.post("/mcp", json=_INITIALIZE).status_code == 401
@@ -33,7 +34,7 @@ def test_mcp_answers_behind_the_guard(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("API-5", "SAFE-3")
-def test_a_browser_logs_in_and_looks(tmp_path: Path) -> None:
+def test_a_browser_logs_in_and_opens_pages(tmp_path: Path) -> None:
     with served(tmp_path) as server, server.stranger(accept="text/html") as browser:
         sent = browser.get("/", follow_redirects=True)
         assert (sent.status_code, sent.url.path) == (200, "/login")
@@ -53,7 +54,7 @@ def test_a_browser_logs_in_and_looks(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("SAFE-3")
-def test_a_server_knows_its_own_names() -> None:
+def test_the_addresses_of_a_server_are_its_names() -> None:
     four = addresses_of("127.0.0.1", 8737)
     assert four.hosts == {"127.0.0.1:8737", "localhost:8737"}
     assert four.origins == {"http://127.0.0.1:8737", "http://localhost:8737"}
@@ -71,11 +72,11 @@ def test_a_server_knows_its_own_names() -> None:
 
 
 @pytest.mark.requirement("SAFE-3")
-def test_a_path_is_plain_or_refused() -> None:
+def test_only_plain_paths_are_accepted() -> None:
     for path in ("/", "/v1/search", "/static/style.css", "/a/", "/%C3%A9", "/a.b..c"):
-        assert is_plain(path.encode()), path
+        assert is_plain_path(path.encode()), path
     for path in [
         "", "a", "//", "/a//b", "/..", "/a/..", "/./a", "/%2e%2E/a", "/a%2fb", "/a%5Cb", "/a%00", "/a%7f", "/a\\b",
         "/a b", "/a\tb", "/%", "/%g1", "/%ff", "/é", "/a?b",
     ]:  # fmt: skip
-        assert not is_plain(path.encode()), path
+        assert not is_plain_path(path.encode()), path

@@ -1,4 +1,4 @@
-"""The tour of docs/http.md is true: every line of it is sent, to a server of its own."""
+"""The tour of docs/http.md: every line of it is sent to a server."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "http.md"
 
 
 def said(server: Server, line: str) -> tuple[int, str]:
-    """What a line of curl gets."""
+    """Return the response to a line of curl."""
     filled = line.replace("$URL", f"http://{server.host}").replace("$auth", f"Authorization: Bearer {server.token}")
     words = iter(shlex.split(filled.replace("$json", "Content-Type: application/json"), comments=True)[1:])
     headers, body, method, url = {}, None, "GET", ""
@@ -34,7 +34,7 @@ def said(server: Server, line: str) -> tuple[int, str]:
 
 
 @pytest.mark.requirement("API-5")
-def test_the_tour_of_the_page_is_true(tmp_path: Path) -> None:
+def test_the_http_tour_is_true(tmp_path: Path) -> None:
     (block,) = re.findall(r"```sh\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     lines = [line for line in block.splitlines() if line.startswith("curl ")]
     assert len(lines) > 5

@@ -1,4 +1,4 @@
-"""Every verb answers over HTTP as it does in process; errors are told as problems; exports are streamed."""
+"""Verbs answer over HTTP as they do in process; errors are problems; exports are streamed."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from holdfast.errors import HoldfastError
 from holdfast.memory import Memory
 from holdfast.serve.verbs import VERBS
 from tests.serve.congruence import SETTINGS, Payload, bad_calls, differences, in_process, twins
-from tests.serve.http.http_peers import served
+from tests.serve.http.http_peers import read_metrics, served
 from tests.serve.in_process import call
 from tests.support.memories import QUICK, OpenMemory, WaitingEmbedder
 
 
 @pytest.mark.requirement("API-1", "API-5")
-def test_every_verb_answers_over_http_as_it_does_in_process(tmp_path: Path) -> None:
+def test_http_answers_as_verbs_do_in_process(tmp_path: Path) -> None:
     one, other, known = twins(tmp_path)
     with (
         Memory(one, "ana", embedder="static", settings=SETTINGS) as memory,
@@ -43,7 +43,7 @@ def test_every_verb_answers_over_http_as_it_does_in_process(tmp_path: Path) -> N
 
 
 @pytest.mark.requirement("SAFE-4")
-def test_what_is_no_request_is_answered_with_what_to_do(tmp_path: Path) -> None:
+def test_invalid_requests_get_errors_with_advice(tmp_path: Path) -> None:
     with served(tmp_path) as server, server.client() as client:
         as_json = {"content-type": "application/json"}
         for body, headers, status, title in [
@@ -63,7 +63,7 @@ def test_what_is_no_request_is_answered_with_what_to_do(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("API-5")
-def test_what_is_not_there_is_a_problem_too(tmp_path: Path) -> None:
+def test_unknown_paths_and_methods_are_problems(tmp_path: Path) -> None:
     with served(tmp_path) as server, server.client() as client:
         missing = client.get("/v1/dream")
         assert (missing.status_code, missing.json()["title"]) == (404, "NoSuchPath")
@@ -74,7 +74,7 @@ def test_what_is_not_there_is_a_problem_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("API-5", "INV-4")
-def test_the_header_names_the_memory_and_a_bound_server_reaches_no_other(tmp_path: Path) -> None:
+def test_the_namespace_header_selects_the_memory(tmp_path: Path) -> None:
     bo = [(b"holdfast-namespace", "Bö".encode())]
     with served(tmp_path) as server, server.client() as client:
         client.post("/v1/remember", json={"text": "The key is with Zofia"}, headers=bo)
@@ -97,7 +97,7 @@ def test_the_header_names_the_memory_and_a_bound_server_reaches_no_other(tmp_pat
 
 
 @pytest.mark.requirement("INV-4", "SAFE-3")
-def test_a_token_of_one_memory_opens_no_other(tmp_path: Path) -> None:
+def test_a_token_of_one_memory_does_not_open_another(tmp_path: Path) -> None:
     tokens = {"bo": "b" * 40, "cy": "c" * 40}
     with (
         served(tmp_path, token_for=tokens) as server,
@@ -120,9 +120,7 @@ def test_a_token_of_one_memory_opens_no_other(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("INV-4", "SAFE-3")
-def test_ids_and_sessions_of_another_namespace_are_unknown_on_every_route(
-    tmp_path: Path, open_memory: OpenMemory
-) -> None:
+def test_ids_of_another_namespace_are_unknown_on_every_route(tmp_path: Path, open_memory: OpenMemory) -> None:
     bo = open_memory("bo")
     turn, record = bo.ingest("the code of the safe is 4711", session="vault"), bo.remember("the safe is blue")
     bo.close()
@@ -147,7 +145,7 @@ def test_ids_and_sessions_of_another_namespace_are_unknown_on_every_route(
 
 
 @pytest.mark.requirement("KEEP-5", "API-5")
-def test_an_export_over_http_is_what_an_import_takes(tmp_path: Path, open_memory: OpenMemory) -> None:
+def test_an_http_export_can_be_imported(tmp_path: Path, open_memory: OpenMemory) -> None:
     with served(tmp_path) as server, server.client() as client:
         long = "a long way to the harbour " * 4_000
         messages = [{"role": "user", "content": f"{n}: {long}"} for n in range(6)]
@@ -162,7 +160,7 @@ def test_an_export_over_http_is_what_an_import_takes(tmp_path: Path, open_memory
 
 
 @pytest.mark.requirement("API-5")
-def test_calls_that_take_long_keep_no_quick_one_waiting(tmp_path: Path) -> None:
+def test_slow_calls_do_not_delay_quick_ones(tmp_path: Path) -> None:
     embedder = WaitingEmbedder()
     with served(tmp_path, embedder=embedder) as server, server.client() as client:
         client.post("/v1/ingest", json={"text": "the tide comes at noon"})
@@ -184,18 +182,19 @@ def test_health_needs_no_token_and_metrics_count(tmp_path: Path) -> None:
         client.post("/v1/ingest", json={"text": "the word secret-harbour is nobody's business"})
         client.post("/v1/ingest_many", json={"messages": [{"role": "user", "content": "one"}] * 2})
         client.post("/v1/search", json={})
-        told = client.get("/metrics").text.splitlines()
-        assert 'holdfast_requests_total{verb="ingest",status="200"} 1' in told
-        assert 'holdfast_requests_total{verb="search",status="422"} 1' in told
-        assert 'holdfast_request_seconds_count{verb="ingest_many"} 1' in told
-        assert "holdfast_turns_acknowledged_total 3" in told
-        assert 'holdfast_refused_total{reason="TokenNeeded"} 1' in told
-        assert "holdfast_in_flight 1" in told and "holdfast_open_memories 1" in told
-        assert "harbour" not in "".join(told) and "ana" not in "".join(told)
+        metrics = read_metrics(client)
+        assert metrics["holdfast_requests_total", "200", "ingest"] == 1
+        assert metrics["holdfast_requests_total", "422", "search"] == 1
+        assert metrics["holdfast_request_seconds_count", "ingest_many"] == 1
+        assert metrics["holdfast_turns_acknowledged_total",] == 3
+        assert metrics["holdfast_refused_total", "TokenNeeded"] == 1
+        assert metrics["holdfast_in_flight",] == metrics["holdfast_open_memories",] == 1
+        text = client.get("/metrics").text
+        assert "harbour" not in text and "ana" not in text
 
 
 @pytest.mark.requirement("API-5")
-def test_the_document_that_is_served_is_the_committed_one(tmp_path: Path) -> None:
+def test_the_served_openapi_document_is_the_committed_one(tmp_path: Path) -> None:
     committed = Path(__file__).parents[3] / "contract" / "openapi.json"
     with served(tmp_path) as server, server.client() as client:
         assert client.get("/openapi.json").json() == json.loads(committed.read_text(encoding="utf-8"))

@@ -37,7 +37,7 @@ LISTS = (
 
 @dataclass
 class Page(HTMLParser):
-    """What a browser would make of an answer: elements with their attributes, and the text outside of them."""
+    """A parsed page: elements with their attributes, and the text outside of them."""
 
     status: int
     elements: list[tuple[str, dict[str, str]]] = field(default_factory=list)
@@ -68,7 +68,7 @@ class Page(HTMLParser):
         return next((attrs["hx-get"] for _, attrs in self.elements if attrs.get("hx-select") == "#items > *"), None)
 
     def dangers(self) -> list[str]:
-        """What a strict page must not have: code or style of its own, or a way outside."""
+        """Return violations of the strict policy: inline code or style, or a link to the outside."""
         found = []
         for tag, attrs in self.elements:
             if tag in ("style", "iframe", "object", "embed", "img", "base"):
@@ -122,7 +122,7 @@ def open_site(
     bound: bool = False,
     embedder: Embedder | str | None = None,
 ) -> Iterator[Site]:
-    """The bare routes: whoever asks is let in."""
+    """The bare routes, without access control."""
     model = HashEmbedder() if embedder is None else embedder
     memories = Memories(folder / "memory.db", namespace, embedder=model, settings=settings, bound=bound)
     app = Starlette(routes=inspector_routes(memories, TOKEN, rules))
@@ -135,7 +135,7 @@ def open_site(
 
 @contextmanager
 def open_guarded(folder: Path) -> Iterator[Site]:
-    """The whole server, with its guard."""
+    """The whole server, with its middleware."""
     memories = Memories(folder / "memory.db", "ana", embedder=HashEmbedder(), settings=replace(QUICK))
     app = create_app(memories, TOKEN, addresses_of("127.0.0.1", 8737))
     try:

@@ -28,7 +28,7 @@ def site(tmp_path: Path) -> Iterator[Site]:
 
 
 def fill(site: Site, count: int) -> None:
-    """So many turns in a third as many sessions, and so many records."""
+    """Store `count` turns in a third as many sessions, and as many records."""
     for number in range(count):
         at = MAY + timedelta(hours=number)
         site.memory.ingest(f"The harbour light number {number} is green", session=f"s{number // 3}", at=at)
@@ -38,7 +38,7 @@ def fill(site: Site, count: int) -> None:
 
 @pytest.mark.requirement("API-5")
 @pytest.mark.parametrize("count", [0, 1, 40])
-def test_every_page_opens_with_nothing_one_thing_and_many(site: Site, count: int) -> None:
+def test_every_page_opens_with_few_and_many_records(site: Site, count: int) -> None:
     fill(site, count)
     addresses = list(LISTS)
     for start, listed in (("/inspector/session?", "/inspector/sessions"), ("/inspector/record?", "/inspector/records"),
@@ -52,7 +52,7 @@ def test_every_page_opens_with_nothing_one_thing_and_many(site: Site, count: int
 
 
 @pytest.mark.requirement("API-5", "SAFE-3")
-def test_every_answer_carries_the_strict_policy(site: Site) -> None:
+def test_every_response_has_the_strict_policy(site: Site) -> None:
     fill(site, 1)
     asked = [
         *(site.client.get(address) for address in LISTS),
@@ -81,7 +81,7 @@ def test_every_answer_carries_the_strict_policy(site: Site) -> None:
         ("/inspector/sessions", "/inspector/session?", 14),
     ],
 )
-def test_a_list_is_read_to_its_end_page_by_page(site: Site, address: str, start: str, count: int) -> None:
+def test_lists_can_be_read_to_the_end_page_by_page(site: Site, address: str, start: str, count: int) -> None:
     fill(site, 40)
     pages = site.leaf(address)
     listed = [link for page in pages for link in page.links(start) if "&" not in link]
@@ -92,7 +92,7 @@ def test_a_list_is_read_to_its_end_page_by_page(site: Site, address: str, start:
 
 
 @pytest.mark.requirement("API-5", "RECALL-6")
-def test_a_session_is_a_thread_from_its_first_turn_on(site: Site) -> None:
+def test_a_session_page_shows_turns_in_order(site: Site) -> None:
     messages = [say(f"line {number}") for number in range(10) for say in (user, assistant)]
     site.memory.ingest_many(messages, session="a/b ?&#\"'<i>")
     address = site.get("/inspector/sessions").links("/inspector/session?")[0]
@@ -103,7 +103,7 @@ def test_a_session_is_a_thread_from_its_first_turn_on(site: Site) -> None:
 
 
 @pytest.mark.requirement("API-5")
-def test_a_day_of_the_timeline_is_gone_to_directly(site: Site) -> None:
+def test_the_timeline_opens_at_a_given_day(site: Site) -> None:
     fill(site, 40)
     text = site.get("/inspector/timeline?day=2026-05-01").text
     assert "number 23 is green" in text and "number 24 is green" not in text
@@ -123,7 +123,7 @@ HOSTILE_MARKUP = (
 
 
 @pytest.mark.requirement("API-5", "SAFE-4", "INV-2")
-def test_stored_markup_is_shown_as_text_wherever_it_is_stored(site: Site) -> None:
+def test_stored_markup_is_shown_as_text(site: Site) -> None:
     for text in HOSTILE_MARKUP:
         name = text.replace("\x00", "")[:100]
         site.memory.ingest(text, session=name, metadata={"speaker": text, text[:20]: text})
@@ -144,7 +144,7 @@ def test_stored_markup_is_shown_as_text_wherever_it_is_stored(site: Site) -> Non
 
 
 @pytest.mark.requirement("API-5", "SAFE-4")
-def test_every_hostile_text_of_the_project_is_shown_without_harm(site: Site) -> None:
+def test_hostile_texts_are_shown_without_harm(site: Site) -> None:
     kept = [text for _, text in HOSTILE if text.strip() and "\x00" not in text]
     site.memory.ingest_many([user(text) for text in kept], session="hostile")
     for page in [*site.leaf("/inspector/session?name=hostile"), *site.leaf("/inspector/timeline")]:
@@ -152,7 +152,7 @@ def test_every_hostile_text_of_the_project_is_shown_without_harm(site: Site) -> 
 
 
 @pytest.mark.requirement("API-5", "SAFE-4")
-def test_a_text_of_ten_megabytes_is_cut_and_can_be_had_whole(tmp_path: Path) -> None:
+def test_a_long_text_is_shortened_and_can_be_downloaded(tmp_path: Path) -> None:
     text = "the harbour is wide \u2014 " * 455_000
     with open_site(tmp_path, embedder="none") as site:  # what it means is of no matter here, and takes seconds
         turn = site.memory.ingest(text, session="long")
@@ -178,7 +178,7 @@ def test_settings_are_shown_without_secrets(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("API-5", "AUTH-1")
-def test_rule_files_of_the_server_are_shown_by_how_firmly_they_bind(tmp_path: Path) -> None:
+def test_rule_files_are_shown_by_kind(tmp_path: Path) -> None:
     rules = tmp_path / "AGENTS.md"
     rules.write_text("# House\n\n- Never <b>book</b> without asking.\n\n> Prefer trains.\n\nLisbon is sunny.\n")
     with open_site(tmp_path, rules=(str(rules),)) as site:
@@ -190,7 +190,7 @@ def test_rule_files_of_the_server_are_shown_by_how_firmly_they_bind(tmp_path: Pa
 
 
 @pytest.mark.requirement("API-5", "COMP-7")
-def test_a_compacted_session_shows_its_digests_and_the_turns_behind_them(site: Site) -> None:
+def test_a_compacted_session_shows_its_digests_and_their_turns(site: Site) -> None:
     lines = [
         f"The {name} berth is booked for the {name} ferry until noon" for name in ("north", "south", "east", "west") * 3
     ]
@@ -206,20 +206,20 @@ def test_a_compacted_session_shows_its_digests_and_the_turns_behind_them(site: S
 
 
 @pytest.mark.requirement("API-5", "SAFE-1")
-def test_a_model_that_is_down_is_told_on_the_first_page_and_the_pages_go_on(tmp_path: Path) -> None:
+def test_an_unavailable_model_is_shown_and_pages_still_work(tmp_path: Path) -> None:
     with open_site(tmp_path, embedder=FailingEmbedder(down=True)) as site:
         site.memory.ingest("the harbour is quiet tonight")
         with pytest.raises(ModelError):
             site.memory.flush()
         text = site.get("/").text
-        assert "Something is missing." in text and "1 line behind." in text
+        assert "Degraded." in text and "1 line behind." in text
         assert "Degraded." in site.get("/inspector/health").text
         found = site.get("/inspector/search?q=harbour")
         assert "the harbour is quiet tonight" in found.text
 
 
 @pytest.mark.requirement("API-5")
-def test_what_cannot_be_answered_is_told_with_what_to_do(site: Site) -> None:
+def test_errors_are_shown_with_advice(site: Site) -> None:
     for address, status in (
         ("/inspector/record?id=nobody", 404),
         ("/inspector/record", 422),
@@ -235,11 +235,11 @@ def test_what_cannot_be_answered_is_told_with_what_to_do(site: Site) -> None:
         assert (address, page.status) == (address, status)
         assert "That did not work" in page.text
         notice = site.get(address, {"HX-Request": "true"})
-        assert notice.elements[0] == ("div", {"class": "notice fault"})
+        assert notice.elements[0] == ("div", {"class": "notice error"})
 
 
 @pytest.mark.requirement("API-5", "INV-4")
-def test_another_memory_is_shown_when_it_is_chosen_and_nothing_of_the_first(tmp_path: Path) -> None:
+def test_another_memory_can_be_chosen(tmp_path: Path) -> None:
     with open_site(tmp_path) as site:
         site.memory.ingest("the key is under the pot")
         with site.memories.lend("bo & söhne") as other:
@@ -256,9 +256,9 @@ def test_another_memory_is_shown_when_it_is_chosen_and_nothing_of_the_first(tmp_
 
 
 @pytest.mark.requirement("LOG-6")
-def test_a_server_without_a_namespace_asks_whose_memory_it_is_to_show(tmp_path: Path) -> None:
+def test_a_server_without_a_namespace_asks_for_one(tmp_path: Path) -> None:
     with open_site(tmp_path, namespace=None) as site:
         page = site.get("/")
-        assert page.status == 400 and "Whose memory?" in page.text
+        assert page.status == 400 and "Namespace" in page.text
         site.client.post("/inspector/memory", data={"namespace": "ana"})
         assert site.get("/").status == 200

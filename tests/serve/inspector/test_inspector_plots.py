@@ -7,7 +7,7 @@ from datetime import date, timedelta
 import pytest
 
 from holdfast.results import Bin, DayStats
-from holdfast.serve.inspector.format import HEIGHT, WIDTH, by_time, cut, histogram, linked, several, size
+from holdfast.serve.inspector.format import HEIGHT, WIDTH, by_time, histogram, plural, shorten, size, split_ids
 
 READINGS = (("Turns judged", lambda day: day.turns), ("Merged", lambda day: day.merged))
 
@@ -21,7 +21,7 @@ def days(count: int) -> list[DayStats]:
 
 @pytest.mark.requirement("API-5", "MERGE-7")
 @pytest.mark.parametrize(("count", "bars"), [(1, 1), (60, 60), (61, 9), (420, 60), (421, 15), (3650, 10)])
-def test_many_days_are_put_together_and_none_is_lost(count: int, bars: int) -> None:
+def test_many_days_are_grouped_without_loss(count: int, bars: int) -> None:
     judged, merged = by_time(days(count), READINGS, 60)
     assert len(judged.bars) == bars
     assert sum(bar.count for bar in judged.bars) == judged.total == sum(day.turns for day in days(count))
@@ -33,13 +33,13 @@ def test_many_days_are_put_together_and_none_is_lost(count: int, bars: int) -> N
 
 
 @pytest.mark.requirement("API-5")
-def test_days_on_which_nothing_was_said_are_gaps_and_not_left_out() -> None:
+def test_days_without_turns_are_gaps() -> None:
     judged, _ = by_time([DayStats(day="2026-01-01", turns=2), DayStats(day="2026-01-10", turns=1)], READINGS, 60)
     assert [bar.count for bar in judged.bars] == [2, 0, 0, 0, 0, 0, 0, 0, 0, 1]
 
 
 @pytest.mark.requirement("API-5", "GATE-13")
-def test_the_scores_are_drawn_with_the_threshold_and_told_in_words() -> None:
+def test_the_score_plot_has_the_threshold_and_a_description() -> None:
     bins = [Bin(number / 20, 10 if number == 4 else 30 if number == 10 else 0) for number in range(20)]
     plot = histogram(bins, 0.35, 40)
     assert plot.mark == round(0.35 * WIDTH, 2)
@@ -48,12 +48,12 @@ def test_the_scores_are_drawn_with_the_threshold_and_told_in_words() -> None:
     assert by_time([], READINGS, 60)[0].bars == ()
 
 
-def test_words_for_numbers_ids_and_long_texts() -> None:
-    assert (several(1, "turn"), several(2000, "turn"), several(2, "memory", "memories")) == (
+def test_numbers_ids_and_long_texts_are_formatted() -> None:
+    assert (plural(1, "turn"), plural(2000, "turn"), plural(2, "memory", "memories")) == (
         "1 turn", "2,000 turns", "2 memories",
     )  # fmt: skip
     assert (size(0), size(1023), size(1536), size(5 * 2**30)) == ("0 bytes", "1,023 bytes", "1.5 KB", "5.0 GB")
-    assert (cut("abc", 3).left, cut("abcd", 3).text, cut("abcd", 3).left) == (0, "abc", 1)
+    assert (shorten("abc", 3).rest, shorten("abcd", 3).text, shorten("abcd", 3).rest) == (0, "abc", 1)
     told = "by r-b25d6253335b3dd8a37f, said on 4 May"
-    assert [noun for _, noun in linked(told) if noun] == ["r-b25d6253335b3dd8a37f"]
-    assert "".join(text for text, _ in linked(told)) == told
+    assert [noun for _, noun in split_ids(told) if noun] == ["r-b25d6253335b3dd8a37f"]
+    assert "".join(text for text, _ in split_ids(told)) == told

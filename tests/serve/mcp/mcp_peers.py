@@ -1,4 +1,4 @@
-"""What the tests of the MCP server speak with: the SDK's own client, in process, over pipes or over HTTP."""
+"""Helpers of the MCP tests: the SDK's client in process, over pipes or over HTTP."""
 
 from __future__ import annotations
 

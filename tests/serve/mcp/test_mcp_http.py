@@ -39,7 +39,7 @@ def post(http: httpx2.Client, message: dict[str, Any], **headers: str) -> httpx2
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-def test_the_sdks_client_speaks_with_it_over_http(tmp_path: Path, mode: str) -> None:
+def test_the_sdk_client_works_over_http(tmp_path: Path, mode: str) -> None:
     with served(tmp_path) as server, client_of(server, mode) as model, client_of(server, mode) as another:
         model.call("ingest", text="I moved to Lisbon", session="s1")
         assert [hit["text"] for hit in another.call("search", query="Lisbon")["hits"]] == ["I moved to Lisbon"]
@@ -53,7 +53,7 @@ def test_the_sdks_client_speaks_with_it_over_http(tmp_path: Path, mode: str) -> 
 
 @pytest.mark.requirement("INV-4")
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-def test_a_header_says_whose_memory_it_is_and_a_bound_server_reaches_no_other(tmp_path: Path, mode: str) -> None:
+def test_the_header_names_the_memory_unless_the_server_is_bound(tmp_path: Path, mode: str) -> None:
     with served(tmp_path) as server:
         with client_of(server, mode, "Zoë") as model:
             turn = model.call("ingest", text="Zoë keeps a parrot", session="birds")["turn"]
@@ -63,13 +63,13 @@ def test_a_header_says_whose_memory_it_is_and_a_bound_server_reaches_no_other(tm
             assert ana.error("forget", id=turn["id"]).startswith("NotFound")
     with served(tmp_path, bound=True) as server, client_of(server, mode, "Zoë") as model:
         for said in (model.error("recent"), model.error("remember", text="x"), model.error("why", id=turn["id"])):
-            assert said.startswith("Refused: ") and "bound to the memory of 'ana'" in said
+            assert said.startswith("Refused: ") and "bound to namespace 'ana'" in said
     with served(tmp_path, namespace=None) as server, client_of(server, mode) as model:
         assert model.error("recent").startswith("NamespaceRequired: ")
 
 
 @pytest.mark.requirement("SAFE-3")
-def test_strangers_other_hosts_and_other_origins_get_nothing(tmp_path: Path) -> None:
+def test_mcp_refuses_strangers_other_hosts_and_other_origins(tmp_path: Path) -> None:
     with served(tmp_path) as server:
         with server.stranger() as http:
             assert post(http, HELLO).status_code == 401
@@ -86,7 +86,7 @@ def test_strangers_other_hosts_and_other_origins_get_nothing(tmp_path: Path) -> 
             assert post(http, HELLO, origin=f"http://{server.host}").status_code == 200
 
 
-def test_what_is_no_message_is_told_and_there_is_nothing_to_listen_to(tmp_path: Path) -> None:
+def test_invalid_messages_are_refused_and_there_is_no_stream(tmp_path: Path) -> None:
     with served(tmp_path) as server, server.client() as http:
         given = {"accept": ACCEPT, "content-type": "application/json"}
         for body in (b"", b"[", b"7", b"[]", b'{"jsonrpc": "1.0"}', b'{"a":' * 2000):
@@ -98,7 +98,7 @@ def test_what_is_no_message_is_told_and_there_is_nothing_to_listen_to(tmp_path: 
         assert post(http, {"method": "tools/list", "id": 1}).json()["id"] == 1
 
 
-def test_a_client_that_began_with_another_server_goes_on_with_this_one(tmp_path: Path) -> None:
+def test_a_client_continues_after_a_restart_of_the_server(tmp_path: Path) -> None:
     asked = {"method": "tools/call", "id": 1,
              "params": {"name": "memory_remember", "arguments": {"text": "The bell is brass"}}}  # fmt: skip
     with served(tmp_path) as server, server.client() as http:
@@ -107,7 +107,7 @@ def test_a_client_that_began_with_another_server_goes_on_with_this_one(tmp_path:
         assert "mcp-session-id" not in post(http, HELLO).headers
 
 
-def test_many_requests_of_one_client_are_answered_at_once(tmp_path: Path) -> None:
+def test_requests_of_one_client_run_concurrently(tmp_path: Path) -> None:
     with served(tmp_path) as server, server.client() as http, ThreadPoolExecutor(10) as threads:
         asked = [{"method": "tools/call", "id": number,
                   "params": {"name": "memory_ingest", "arguments": {"text": f"turn {number}", "session": "s1"}}}

@@ -1,4 +1,4 @@
-"""`holdfast mcp` as a process of its own: started by the SDK's client, stopped by a signal."""
+"""`holdfast mcp` as a process: started by the SDK's client, stopped by a signal."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def launch(launched: Launched, folder: Path, *args: str) -> subprocess.Popen[byt
     return launched[-1]
 
 
-def test_the_sdks_client_starts_it_and_speaks_with_it(tmp_path: Path) -> None:
+def test_the_sdk_client_works_over_stdio(tmp_path: Path) -> None:
     with connected(command(tmp_path, "-n", "ana")) as model:
         assert model.client.server_info is not None and model.client.server_info.name == "holdfast"
         model.call("ingest", text="I moved to Lisbon", session="s1")
@@ -47,7 +47,7 @@ def test_the_sdks_client_starts_it_and_speaks_with_it(tmp_path: Path) -> None:
         assert memory.status().turns == 1
 
 
-def test_a_signal_stops_it_and_loses_no_acknowledged_turn(tmp_path: Path, launched: Launched) -> None:
+def test_a_signal_stops_the_server_without_losing_a_turn(tmp_path: Path, launched: Launched) -> None:
     process = launch(launched, tmp_path, "-n", "ana", "--json")
     assert process.stdin is not None and process.stdout is not None
     said_first: list[dict[str, object]] = [HELLO, {"method": "notifications/initialized"}]
@@ -70,7 +70,7 @@ def test_a_signal_stops_it_and_loses_no_acknowledged_turn(tmp_path: Path, launch
         assert kept <= {turn.id for turn in memory.thread("s1")}
 
 
-def test_without_a_namespace_it_says_what_to_give(tmp_path: Path, launched: Launched) -> None:
+def test_mcp_without_a_namespace_is_an_error(tmp_path: Path, launched: Launched) -> None:
     process = launch(launched, tmp_path)
     out, said = process.communicate(timeout=WAIT_S)
     assert (out, process.returncode) == (b"", 2)

@@ -27,7 +27,7 @@ DOCS = Path(__file__).parents[3] / "docs" / "mcp.md"
 
 @pytest.mark.requirement("API-1")
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-def test_every_offered_verb_answers_through_a_tool_as_it_does_in_process(tmp_path: Path, mode: str) -> None:
+def test_tools_answer_as_verbs_do_in_process(tmp_path: Path, mode: str) -> None:
     one, other, known = twins(tmp_path)
     asked = [(verb, payload) for verb, payload in calls(known) if verb in OFFERED]
     assert {verb for verb, _ in asked} == set(OFFERED)  # one that is offered and not asked fails here
@@ -46,7 +46,7 @@ def test_every_offered_verb_answers_through_a_tool_as_it_does_in_process(tmp_pat
                 assert (said, bool(advice)) == (f"{kind}: {raised.value}", True)
 
 
-def test_tools_are_made_of_the_verbs_and_every_answer_fits_its_schema(tmp_path: Path) -> None:
+def test_tools_are_made_from_verbs_and_answers_fit_their_schema(tmp_path: Path) -> None:
     with in_process(tmp_path / "memory.db") as model:
         listed = model.wait(model.client.list_tools).tools
     assert [tool.name for tool in listed] == [f"memory_{verb}" for verb in OFFERED]
@@ -61,7 +61,7 @@ def test_tools_are_made_of_the_verbs_and_every_answer_fits_its_schema(tmp_path: 
         assert hints.destructive_hint is (verb.danger is Danger.DESTROYS)
 
 
-def test_nothing_that_destroys_is_a_tool_and_a_name_that_is_not_offered_is_refused(tmp_path: Path) -> None:
+def test_no_tool_destroys_and_unknown_tools_are_refused(tmp_path: Path) -> None:
     assert not [name for name in OFFERED if VERBS[name].danger is Danger.DESTROYS]
     with in_process(tmp_path / "memory.db") as model:
         for name in ("memory_erase", "erase", "search", "memory_", "memory_memory_search", "no such tool"):
@@ -70,24 +70,24 @@ def test_nothing_that_destroys_is_a_tool_and_a_name_that_is_not_offered_is_refus
             assert refused.value.error.code == -32602
 
 
-def test_the_instructions_say_when_to_use_recent_and_that_results_are_history(tmp_path: Path) -> None:
+def test_the_instructions_explain_recent_and_history(tmp_path: Path) -> None:
     with in_process(tmp_path / "memory.db") as model:
         said = model.client.instructions
     assert said == INSTRUCTIONS
     recent = next(line for line in INSTRUCTIONS.splitlines() if "memory_recent" in line)
     assert all(word in recent for word in ("recently", "lately", "this week"))
-    assert "history, not instructions" in INSTRUCTIONS and "what the user wants kept" in INSTRUCTIONS
+    assert "history, not instructions" in INSTRUCTIONS and "what the user asked for" in INSTRUCTIONS
     for name in re.findall(r"memory_(\w+)", INSTRUCTIONS):
         assert name in OFFERED
 
 
-def test_the_table_in_the_docs_is_the_list_of_tools() -> None:
+def test_the_docs_list_the_tools() -> None:
     rows = re.findall(r"^\| `(memory_\w+)` \| (.*?) \| (reads|writes|destroys) \|$", DOCS.read_text(), re.MULTILINE)
     assert rows == [(f"memory_{name}", VERBS[name].about, VERBS[name].danger.value) for name in OFFERED]
 
 
 @pytest.mark.requirement("INV-4")
-def test_a_bound_server_reaches_no_other_memory(tmp_path: Path) -> None:
+def test_a_bound_server_cannot_use_another_memory(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     with in_process(path, "bo") as bo:
         turn = bo.call("ingest", text="Bo keeps a parrot called Kiko", session="birds")["turn"]["id"]
@@ -100,7 +100,7 @@ def test_a_bound_server_reaches_no_other_memory(tmp_path: Path) -> None:
             assert ana.error("forget", id=noun).startswith("NotFound")
             with pytest.raises(MCPError, match="NotFound"):
                 ana.read(f"memory://record/{noun}")
-        with pytest.raises(MCPError, match="no conversation"):
+        with pytest.raises(MCPError, match="no session"):
             ana.read("memory://session/birds")
         assert ana.wait(ana.client.list_resources).resources == []
         assert "parrot" not in ana.prompt()
@@ -109,7 +109,7 @@ def test_a_bound_server_reaches_no_other_memory(tmp_path: Path) -> None:
         assert len(bo.call("recent")["turns"]) == 1
 
 
-def test_a_server_that_is_stopping_says_so_and_shows_no_traceback(tmp_path: Path) -> None:
+def test_a_stopping_server_says_so_without_a_traceback(tmp_path: Path) -> None:
     memories = Memories(tmp_path / "memory.db", "ana", embedder="none")
     with connected(mcp_server(memories)) as model:
         memories.close()
@@ -117,5 +117,5 @@ def test_a_server_that_is_stopping_says_so_and_shows_no_traceback(tmp_path: Path
     assert said.startswith("Closed: ") and "connect again" in said and "Traceback" not in said
 
 
-def test_the_schemas_are_told_once_for_all(tmp_path: Path) -> None:
+def test_tool_schemas_are_cached(tmp_path: Path) -> None:
     assert [one is other for one, other in zip(tools(), tools(), strict=True)] == [True] * len(OFFERED)

@@ -1,36 +1,34 @@
-"""The context engine's lifecycle: bootstrap, ingest, assemble, compact. None of them raises into the host (API-3).
+"""The lifecycle of a context engine: bootstrap, ingest, assemble, compact. None of them raises into the host (API-3).
 
-A host's reply must never depend on memory: what fails or takes too long is told in the answer, with the reason, and the
-host goes on. What takes longer than the host waits is not stopped: a turn that is being written is written.
+A host's reply must never depend on memory: a call that fails or takes too long returns the reason, and the host
+continues. A call that takes longer than the host waits is not stopped: a turn that is being written is written.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar, cast
+from typing import cast
 
 from holdfast.errors import HoldfastError
 from holdfast.log.messages import content_text
-from holdfast.memory import Memory
-from holdfast.model import Turn
+from holdfast.model import Metadata
 from holdfast.models.deadline import Patience
 from holdfast.models.tokens import open_counter
-from holdfast.serve.compat.inputs import Assemble, Bootstrap, CompactSession, IngestMessage, Owner
-from holdfast.serve.errors import fault_of
-from holdfast.serve.inputs import read_input
+from holdfast.serve.errors import failure_of
+from holdfast.serve.inputs import field_names, input_class, read_arguments
 from holdfast.serve.memories import Memories
-from holdfast.serve.verbs import Method, Params
+from holdfast.serve.rpc import Method, Params
 
 _log = logging.getLogger("holdfast")
 
-_Given = TypeVar("_Given")
-_KNOWN_FIELDS = frozenset({"role", "content", "id"})
-"""Of a host's message, with a time and an origin that are texts; whatever else it says is kept as metadata."""
+_MESSAGE_FIELDS = frozenset({"role", "content", "id"})
+"""Fields of a host's message that are not stored as metadata; nor are a time and an origin that are texts."""
+Result = dict[str, object]
 
 
 class ContextEngine:
-    """What a host registers. `ownsCompaction`: it compacts by itself, so the host must not."""
+    """The context engine that a host registers. `ownsCompaction`: it compacts by itself, so the host must not."""
 
     ownsCompaction = True
 
@@ -38,124 +36,127 @@ class ContextEngine:
         self._memories = memories
         self._rules = rules
         self._seconds = memories.settings.serve.lifecycle_s
-        self._patience = Patience("the store")
-        self._compacting = Patience("the compaction")  # apart: a model may take minutes, and turns must not wait for it
+        self._deadline = Patience("the store")
+        self._compaction_deadline = Patience("the compaction")  # a model may take minutes, and turns must not wait
 
     def methods(self) -> dict[str, Method]:
         return {
-            "bootstrap": Method(self.bootstrap, ("sessionId", "userId")),
-            "ingest": Method(self.ingest, ("sessionId", "userId", "message", "isHeartbeat")),
-            "assemble": Method(self.assemble, ("sessionId", "userId", "messages", "tokenBudget")),
-            "compact": Method(self.compact, ("sessionId", "force", "targetSize", "userId"), slow=True),
-            "prompt_section": Method(self.prompt_section, ("userId",)),
+            "bootstrap": Method(self.bootstrap, field_names(_INPUTS["bootstrap"])),
+            "ingest": Method(self.ingest, field_names(_INPUTS["ingest"])),
+            "assemble": Method(self.assemble, field_names(_INPUTS["assemble"])),
+            "compact": Method(self.compact, field_names(_INPUTS["compact"]), slow=True),
+            "prompt_section": Method(self.prompt_section, field_names(_INPUTS["prompt_section"])),
         }
 
     def warm_up(self) -> None:
-        """Load what assembling needs before a host waits for it: the first time takes longer than the deadline."""
+        """Load what assembling needs: the first call takes longer than the deadline."""
         if self._memories.namespace is not None:
             with self._memories.lend() as memory:
                 memory.context([{"role": "user", "content": "ready?"}], rules=self._rules)
 
-    def bootstrap(self, args: Params) -> dict[str, object]:
-        """Create what a session needs; calling it twice changes nothing."""
+    def bootstrap(self, params: Params) -> Result:
+        """Create a session; calling it twice changes nothing."""
+        made = self._run("bootstrap", params, self._bootstrap, {"ok": False})
+        return {**made, "ownsCompaction": self.ownsCompaction}
 
-        def work(given: Bootstrap) -> dict[str, object]:
-            with self._memories.lend(given.userId) as memory:
-                memory.bootstrap(given.sessionId)
-            return {"ok": True}
+    def ingest(self, params: Params) -> Result:
+        """Store a message; `ingested` is true when it is on disk. The message's `id` is its idempotency key."""
+        return self._run("ingest", params, self._ingest, {"ingested": False})
 
-        done = self._safely("bootstrap", Bootstrap, args, work, {"ok": False})
-        return {**done, "ownsCompaction": self.ownsCompaction}
-
-    def ingest(self, args: Params) -> dict[str, object]:
-        """Keep a message; `ingested` is true when it is on disk. A message's `id` is its key: sent twice, kept once."""
-
-        def work(given: IngestMessage) -> dict[str, object]:
-            with self._memories.lend(given.userId) as memory:
-                return {"ingested": _keep(memory, given) is not None}
-
-        return self._safely("ingest", IngestMessage, args, work, {"ingested": False})
-
-    def assemble(self, args: Params) -> dict[str, object]:
-        """The messages as they were, and what memory adds to the system prompt: nothing is sent twice."""
-
-        def work(given: Assemble) -> dict[str, object]:
-            with self._memories.lend(given.userId) as memory:
-                known = {} if given.tokenBudget is None else {"budget": given.tokenBudget}
-                made = memory.context(given.messages, given.sessionId, rules=self._rules, **known)
-            answer = {
-                "messages": given.messages,
-                "estimatedTokens": made.tokens + self._tokens(given.messages),
-                "systemPromptAddition": made.text,
-            }
-            if made.degraded is None:
-                return answer
-            return {**answer, "degraded": self._memories.told(made.degraded, self._rules)}
-
-        messages = args.get("messages")
+    def assemble(self, params: Params) -> Result:
+        """Return the messages unchanged, and what memory adds to the system prompt."""
+        messages = params.get("messages")
         given = messages if isinstance(messages, list) else []
-        failed: dict[str, object] = {"messages": given, "estimatedTokens": 0, "systemPromptAddition": ""}
-        return self._safely("assemble", Assemble, args, work, failed)
+        failed: Result = {"messages": given, "estimatedTokens": 0, "systemPromptAddition": ""}
+        return self._run("assemble", params, self._assemble, failed)
 
-    def compact(self, args: Params) -> dict[str, object]:
-        """Compact a session. It goes on behind the host when it takes longer, and nothing is lost either way."""
+    def compact(self, params: Params) -> Result:
+        """Compact a session. It continues behind the host when it takes longer, and nothing is lost either way."""
+        failed: Result = {"ok": False, "compacted": False}
+        return self._run("compact", params, self._compact, failed, self._compaction_deadline)
 
-        def work(given: CompactSession) -> dict[str, object]:
-            with self._memories.lend(given.userId) as memory:
-                return {"ok": True, "compacted": memory.compact(given.sessionId, given.force).did_compact}
+    def prompt_section(self, params: Params) -> Result:
+        """Return the namespace's standing records without a question, for an early pass before assembly."""
+        return self._run("prompt_section", params, self._prompt_section, {"text": "", "tokens": 0, "ids": []})
 
-        failed: dict[str, object] = {"ok": False, "compacted": False}
-        return self._safely("compact", CompactSession, args, work, failed, self._compacting)
+    def _bootstrap(self, sessionId: str, userId: str | None = None) -> Result:
+        with self._memories.lend(userId) as memory:
+            memory.bootstrap(sessionId)
+        return {"ok": True}
 
-    def prompt_section(self, args: Params) -> dict[str, object]:
-        """The namespace's standing records without a question, for an early pass before assembly."""
+    def _ingest(
+        self, sessionId: str, *, userId: str | None = None, message: Metadata, isHeartbeat: bool = False
+    ) -> Result:
+        """Each call is one message: a second "ok" is a second turn, unless it has the id of the first."""
+        key = message.get("id")
+        texts = {name: value for name in ("at", "origin") if isinstance(value := message.get(name), str)}
+        with self._memories.lend(userId) as memory:
+            turn = memory.ingest(
+                cast("str", content_text(message.get("content"))),  # ingest rejects what is not text
+                role=str(message.get("role", "")),
+                session=sessionId,
+                at=texts.get("at"),
+                key=None if key is None else str(key),
+                origin=texts.get("origin"),
+                heartbeat=isHeartbeat,
+                metadata={name: value for name, value in message.items() if name not in _MESSAGE_FIELDS | texts.keys()},
+            )
+        return {"ingested": turn is not None}
 
-        def work(given: Owner) -> dict[str, object]:
-            with self._memories.lend(given.userId) as memory:
-                made = memory.standing()
-            return {"text": made.text, "tokens": made.tokens, "ids": [record.id for record in made.records]}
-
-        return self._safely("prompt_section", Owner, args, work, {"text": "", "tokens": 0, "ids": []})
-
-    def _safely(
+    def _assemble(
         self,
-        name: str,
-        takes: type[_Given],
-        args: Mapping[str, object],
-        work: Callable[[_Given], dict[str, object]],
-        failed: dict[str, object],
-        patience: Patience | None = None,
-    ) -> dict[str, object]:
-        try:
-            self._memories.check_owner(name, args)
-            given = read_input(takes, args, name)
-            return (patience or self._patience).wait_for(lambda: work(given), self._seconds)
-        except Exception as error:  # API-3: whatever it is, the host goes on; the log and the answer say what it was
-            fault = fault_of(error)
-            if isinstance(error, HoldfastError):
-                _log.warning("the host goes on without %s: %s", name, fault.logged)
-            return {**failed, "error": {"type": fault.type, "message": fault.message, "advice": fault.advice}}
+        sessionId: str,
+        *,
+        userId: str | None = None,
+        messages: list[Mapping[str, object]],
+        tokenBudget: int | None = None,
+    ) -> Result:
+        with self._memories.lend(userId) as memory:
+            budget = {} if tokenBudget is None else {"budget": tokenBudget}
+            made = memory.context(messages, sessionId, rules=self._rules, **budget)
+        answer: Result = {
+            "messages": messages,
+            "estimatedTokens": made.tokens + self._count_tokens(messages),
+            "systemPromptAddition": made.text,
+        }
+        if made.degraded is None:
+            return answer
+        return {**answer, "degraded": self._memories.redact(made.degraded, self._rules)}
 
-    def _tokens(self, messages: Sequence[Mapping[str, object]]) -> int:
+    def _compact(
+        self, sessionId: str, force: bool = False, targetSize: int | None = None, userId: str | None = None
+    ) -> Result:
+        """Ignore `targetSize`: a cluster has at most 20 turns (COMP-1)."""
+        with self._memories.lend(userId) as memory:
+            return {"ok": True, "compacted": memory.compact(sessionId, force).did_compact}
+
+    def _prompt_section(self, userId: str | None = None) -> Result:
+        with self._memories.lend(userId) as memory:
+            made = memory.standing()
+        return {"text": made.text, "tokens": made.tokens, "ids": [record.id for record in made.records]}
+
+    def _run(
+        self, name: str, params: Params, work: Callable[..., Result], failed: Result, deadline: Patience | None = None
+    ) -> Result:
+        try:
+            self._memories.check_owner(name, params)
+            given = read_arguments(_INPUTS[name], params, name)
+            return (deadline or self._deadline).wait_for(lambda: work(**given), self._seconds)
+        except Exception as error:  # API-3: the host continues; the log and the answer have the reason
+            failure = failure_of(error)
+            if isinstance(error, HoldfastError):
+                _log.warning("the host continues without %s: %s", name, failure.logged)
+            return {**failed, "error": {"type": failure.type, "message": failure.message, "advice": failure.advice}}
+
+    def _count_tokens(self, messages: Sequence[Mapping[str, object]]) -> int:
         counter = open_counter(self._memories.settings.tokens)
         return sum(counter.count(_as_text(message.get("content"))) for message in messages)
 
 
-def _keep(memory: Memory, given: IngestMessage) -> Turn | None:
-    """Each call is one message said: a second "ok" is a second turn, unless it has the id of the first."""
-    message = given.message
-    key = message.get("id")
-    told = {name: value for name in ("at", "origin") if isinstance(value := message.get(name), str)}
-    return memory.ingest(
-        cast("str", content_text(message.get("content"))),  # what is no text is refused at the door
-        role=str(message.get("role", "")),
-        session=given.sessionId,
-        at=told.get("at"),
-        key=None if key is None else str(key),
-        origin=told.get("origin"),
-        heartbeat=given.isHeartbeat,
-        metadata={name: value for name, value in message.items() if name not in _KNOWN_FIELDS | told.keys()},
-    )
+_INPUTS = {
+    name: input_class(name, getattr(ContextEngine, f"_{name}"))
+    for name in ("bootstrap", "ingest", "assemble", "compact", "prompt_section")
+}
 
 
 def _as_text(content: object) -> str:

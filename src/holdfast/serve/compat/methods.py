@@ -1,34 +1,23 @@
-"""The seed's thirteen methods, with its requests and responses (docs/rpc.md says what each does here)."""
+"""The thirteen methods of openclaw-memory-libravdb, with its requests and responses (docs/rpc.md).
+
+`userId` may be given to every one of them: it names the memory. Without it the collection names it, or else the
+connection's namespace is used.
+"""
 
 from __future__ import annotations
 
 import json
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import islice
-from typing import TypeVar
 
 from holdfast.context.rule_files import Node, Rules
 from holdfast.errors import BadTime, FlushTimeout, HoldfastError, InputError, ModelError
 from holdfast.memory import Memory
-from holdfast.model import Hit, Kind
-from holdfast.serve.compat.inputs import (
-    CompactSession,
-    Delete,
-    DeleteBatch,
-    EnsureCollections,
-    ExportMemory,
-    FlushNamespace,
-    GatingScalar,
-    InsertText,
-    ListByMeta,
-    Owner,
-    SearchText,
-)
+from holdfast.model import Hit, Kind, Metadata
 from holdfast.serve.compat.stored import (
     RECORD_KINDS,
     Collection,
@@ -43,26 +32,26 @@ from holdfast.serve.compat.stored import (
     read_collection,
     read_stored,
 )
+from holdfast.serve.inputs import field_names, input_class, read_arguments
 from holdfast.serve.memories import Memories
-from holdfast.serve.verbs import Method, Params, seed_method
+from holdfast.serve.rpc import Method, Params
 from holdfast.store.snapshot import Snapshot
 from holdfast.text.words import terms
 
-# --- Searching one of the seed's collections: the engine's own search, kept to what lies in that collection.
-
+# --- search in a collection
 
 Scored = tuple[Stored, float]
 
 
 def search_collection(
-    memory: Memory, collection: Collection, text: str, limit: int, left_out: frozenset[str], most: int
+    memory: Memory, collection: Collection, text: str, limit: int, excluded: frozenset[str], most: int
 ) -> list[Scored]:
-    """What a collection knows about a text, best first; `most` is how many hits a search may give."""
-    asked = min(limit + len(left_out), most)
-    hits = [hit for hit in _hits(memory, collection, text, asked) if hit.namespace == memory.namespace]
+    """Search in one collection, best match first; `most` is the maximum number of hits of a search."""
+    wanted = min(limit + len(excluded), most)
+    hits = [hit for hit in _hits(memory, collection, text, wanted) if hit.namespace == memory.namespace]
     with memory.view as view:
         found = _read(view, collection, hits)
-        kept = (one for one in found if one[0].id not in left_out and one[0].noun not in left_out)
+        kept = (one for one in found if one[0].id not in excluded and one[0].noun not in excluded)
         return list(islice(kept, limit))
 
 
@@ -74,7 +63,7 @@ def _hits(memory: Memory, collection: Collection, text: str, limit: int) -> Iter
             return memory.search(text, limit, Kind.TURN)
         case Layer.ELEVATED_USER | Layer.ELEVATED_SESSION:
             return memory.search(text, limit, Kind.GUIDANCE)
-    # Scores are standardised over all records, so those of one kind compare with those of another.
+    # Scores are standardised over all records, so those of different kinds are comparable.
     found = [hit for kind in RECORD_KINDS for hit in memory.search(text, limit, kind)]
     return sorted(found, key=lambda hit: -hit.score)
 
@@ -101,25 +90,29 @@ def _said_in(view: Snapshot, turn_ids: Iterable[str], session: str) -> bool:
 
 
 def as_share(score: float) -> float:
-    """A score as the seed has it, between 0 and 1. Ours are in standard deviations; the order stays the same."""
+    """Map a score, which is in standard deviations, to a number between 0 and 1; the order stays the same."""
     return 0.5 * (1.0 + score / (1.0 + abs(score)))
 
 
 def search_rules(nodes: Iterable[Node], collection: Collection, text: str, limit: int) -> list[Scored]:
-    """By the share of the question's words that a rule holds: rules are few, and read whole in any case."""
+    """Rank rules by the share of the question's words that they contain."""
     wanted = set(terms(text))
     found = [(of_node(node, collection), len(wanted & set(terms(node.text))) / (len(wanted) or 1)) for node in nodes]
     return sorted((one for one in found if one[1] > 0.0), key=lambda one: -one[1])[:limit]
 
 
-_Given = TypeVar("_Given")
 _OK = {"ok": True}
 _INSERTED = "turns"
-"""The session of a turn that came into `turns:` without one."""
+"""The session of a turn that is inserted into `turns:` without one."""
 _MILLIS = 1000.0
+_METHODS = (
+    "health", "status", "ensure_collections", "insert_text", "gating_scalar", "search_text", "list_by_meta",
+    "export_memory", "flush_namespace", "delete", "delete_batch", "compact_session", "flush",
+)  # fmt: skip
+_SLOW = frozenset(("list_by_meta", "export_memory", "flush_namespace", "compact_session", "flush"))
 
 
-class SeedMethods:
+class CollectionMethods:
     def __init__(self, memories: Memories, rules: tuple[str, ...] = ()) -> None:
         self._memories = memories
         self._settings = memories.settings
@@ -127,57 +120,43 @@ class SeedMethods:
         self._rules = Rules(settings=self._settings.authored)
 
     def methods(self) -> dict[str, Method]:
-        return {
-            "health": self._method("health", Owner, self.health),
-            "status": self._method("status", Owner, self.status),
-            "ensure_collections": self._method("ensure_collections", EnsureCollections, self.ensure_collections),
-            "insert_text": self._method("insert_text", InsertText, self.insert_text),
-            "gating_scalar": self._method("gating_scalar", GatingScalar, self.gating_scalar),
-            "search_text": self._method("search_text", SearchText, self.search_text),
-            "list_by_meta": self._method("list_by_meta", ListByMeta, self.list_by_meta, slow=True),
-            "export_memory": self._method("export_memory", ExportMemory, self.export_memory, slow=True),
-            "flush_namespace": self._method("flush_namespace", FlushNamespace, self.flush_namespace, slow=True),
-            "delete": self._method("delete", Delete, self.delete),
-            "delete_batch": self._method("delete_batch", DeleteBatch, self.delete_batch),
-            "compact_session": self._method("compact_session", CompactSession, self.compact_session, slow=True),
-            "flush": self._method("flush", Owner, self.flush, slow=True),
-        }
+        return {name: self._method(name) for name in _METHODS}
 
-    def _method(self, name: str, takes: type[_Given], run: Callable[[_Given], object], slow: bool = False) -> Method:
-        made = seed_method(name, takes, run, slow)
+    def _method(self, name: str) -> Method:
+        takes, run = _INPUTS[name], getattr(self, name)
 
         def call(params: Params) -> object:
             collection = params.get("collection")
             owner = read_collection(collection).namespace if isinstance(collection, str) else None
             self._memories.check_owner(name, params, owner)
-            return made.call(params)
+            return run(**read_arguments(takes, params, name))
 
-        return replace(made, call=call)
+        return Method(call, field_names(takes), name in _SLOW)
 
-    # --- how it is
+    # --- status
 
-    def health(self, given: Owner) -> object:
-        """Whether it can work; it never fails, so that a host can ask why."""
+    def health(self, userId: str | None = None) -> object:
+        """Report whether it works; never fails, so that a host can ask for the reason."""
         try:
-            degraded = self._degraded(given)
+            degraded = self._degraded(userId)
         except HoldfastError as error:
             return {"ok": False, "message": str(error)}
-        return {"ok": True, "message": f"degraded: {self._memories.told(degraded)}" if degraded else "ready"}
+        return {"ok": True, "message": f"degraded: {self._memories.redact(degraded)}" if degraded else "ready"}
 
-    def _degraded(self, given: Owner) -> str | None:
-        if given.userId is None and self._memories.namespace is None:
+    def _degraded(self, user: str | None) -> str | None:
+        if user is None and self._memories.namespace is None:
             return None
-        with self._memories.lend(given.userId) as memory:
+        with self._memories.lend(user) as memory:
             return memory.status().degraded
 
-    def status(self, given: Owner) -> object:
-        if given.userId is None and self._memories.namespace is None:
+    def status(self, userId: str | None = None) -> object:
+        if userId is None and self._memories.namespace is None:
             turns, records, name, message = 0, 0, self._settings.embedder.profile, "no namespace is bound here"
         else:
-            with self._memories.lend(given.userId) as memory:
+            with self._memories.lend(userId) as memory:
                 state = memory.status()
-            turns, records, name = state.turns, state.records, self._memories.told(state.embedder)
-            message = f"degraded: {self._memories.told(state.degraded)}" if state.degraded else "ready"
+            turns, records, name = state.turns, state.records, self._memories.redact(state.embedder)
+            message = f"degraded: {self._memories.redact(state.degraded)}" if state.degraded else "ready"
         return {
             "ok": True,
             "message": message,
@@ -190,86 +169,90 @@ class SeedMethods:
 
     # --- writing
 
-    def ensure_collections(self, given: EnsureCollections) -> object:
-        for collection in [read_collection(name) for name in given.collections]:
+    def ensure_collections(self, collections: list[str], userId: str | None = None) -> object:
+        for collection in [read_collection(name) for name in collections]:
             if collection.layer is Layer.AUTHORED:
-                continue  # files, which are there or not
-            with self._lend(collection, given.userId, reads=True) as memory:
+                continue  # files, which exist or not
+            with self._lend(collection, userId, reads=True) as memory:
                 if collection.layer in (Layer.SESSION, Layer.ELEVATED_SESSION):
                     memory.bootstrap(collection.name)
         return _OK
 
-    def insert_text(self, given: InsertText) -> object:
-        collection = read_collection(given.collection)
-        match collection.layer:
+    def insert_text(
+        self, collection: str, id: str, text: str, metadata: Metadata | None = None, userId: str | None = None
+    ) -> object:
+        place, given = read_collection(collection), metadata or {}
+        match place.layer:
             case Layer.SESSION | Layer.TURNS:
-                self._insert_turn(collection, given)
+                self._insert_turn(place, id, text, given, userId)
             case Layer.USER | Layer.GLOBAL:
-                self._insert_record(collection, given)
+                self._insert_record(place, id, text, given, userId)
             case Layer.AUTHORED:
                 raise InputError("rules are written in their files, which are read again when they change")
             case _:
                 raise InputError(
-                    "elevated guidance comes of compaction alone; insert the turn into its session: collection"
+                    "elevated guidance comes from compaction only; insert the turn into its session: collection"
                 )
         return _OK
 
-    def _insert_turn(self, collection: Collection, given: InsertText) -> None:
-        said = given.metadata
-        session = collection.name if collection.layer is Layer.SESSION else said.get("sessionId", _INSERTED)
-        with self._lend(collection, given.userId) as memory:
+    def _insert_turn(self, place: Collection, key: str, text: str, metadata: Metadata, user: str | None) -> None:
+        session = place.name if place.layer is Layer.SESSION else metadata.get("sessionId", _INSERTED)
+        with self._lend(place, user) as memory:
             turn = memory.ingest(
-                given.text,
-                role=_text(said, "role", "user"),
+                text,
+                role=_text(metadata, "role", "user"),
                 session=session if isinstance(session, str) else _INSERTED,
-                at=_moment(said),
-                key=given.id,
-                stability=_number(said.get("stability_weight")),
-                metadata=given.metadata,
+                at=_moment(metadata),
+                key=key,
+                stability=_number(metadata.get("stability_weight")),
+                metadata=metadata,
             )
-            _same(given, turn.text)
-            self._bring_back(memory, turn.id)
+            _check_same(key, text, turn.text)
+            self._unhide(memory, turn.id)
 
-    def _insert_record(self, collection: Collection, given: InsertText) -> None:
-        kind = _text(given.metadata, "type", Kind.FACT.value)
+    def _insert_record(self, place: Collection, key: str, text: str, metadata: Metadata, user: str | None) -> None:
+        kind = _text(metadata, "type", Kind.FACT.value)
         known = kind if kind in {one.value for one in RECORD_KINDS} else Kind.FACT.value
-        with self._lend(collection, given.userId) as memory:
-            record = memory.remember(given.text, known, given.id, given.metadata)
-            _same(given, record.text)
-            self._bring_back(memory, record.id)
+        with self._lend(place, user) as memory:
+            record = memory.remember(text, known, key, metadata)
+            _check_same(key, text, record.text)
+            self._unhide(memory, record.id)
 
-    def _bring_back(self, memory: Memory, noun: str) -> None:
-        """What was deleted and is inserted again is there again."""
+    def _unhide(self, memory: Memory, noun: str) -> None:
+        """Make visible again what was deleted and is inserted again."""
         with memory.view as view:
             hidden = view.is_hidden(noun)
         if hidden:
             memory.forget(noun, undo=True)
 
-    def delete(self, given: Delete) -> object:
-        return self.delete_batch(DeleteBatch(given.collection, [given.id], given.userId))
+    def delete(self, collection: str, id: str, userId: str | None = None) -> object:
+        return self.delete_batch(collection, [id], userId)
 
-    def delete_batch(self, given: DeleteBatch) -> object:
-        """Hide them from every recall; `memory.erase` destroys. An id that is not there needs nothing."""
-        collection = read_collection(given.collection)
-        if collection.layer is Layer.AUTHORED:
+    def delete_batch(self, collection: str, ids: list[str], userId: str | None = None) -> object:
+        """Hide them from every recall; `memory.erase` destroys. Unknown ids are ignored."""
+        place = read_collection(collection)
+        if place.layer is Layer.AUTHORED:
             raise InputError("rules are deleted in their files, which are read again when they change")
-        with self._lend(collection, given.userId) as memory:
+        with self._lend(place, userId) as memory:
             with memory.view as view:
-                found = [find(view, collection, one) for one in given.ids]
+                found = [find(view, place, one) for one in ids]
             for one in found:
                 if one is not None:
                     memory.forget(one.noun)
         return _OK
 
-    def flush_namespace(self, given: FlushNamespace) -> object:
+    def flush_namespace(self, userId: str) -> object:
         """Destroy everything of one user, by the exact name (SAFE-5)."""
-        with self._memories.lend(given.userId) as memory:
+        with self._memories.lend(userId) as memory:
             memory.erase(namespace=True)
         return _OK
 
-    def compact_session(self, given: CompactSession) -> object:
-        with self._memories.lend(given.userId) as memory:
-            made = memory.compact(given.sessionId, given.force)
+    def compact_session(
+        self, sessionId: str, force: bool = False, targetSize: int | None = None, userId: str | None = None
+    ) -> object:
+        """Ignore `targetSize`: a cluster has at most 20 turns (COMP-1)."""
+        with self._memories.lend(userId) as memory:
+            made = memory.compact(sessionId, force)
         return {
             "didCompact": made.did_compact,
             "clustersFormed": made.clusters_formed,
@@ -278,50 +261,53 @@ class SeedMethods:
             "meanConfidence": made.mean_confidence,
         }
 
-    def flush(self, given: Owner) -> object:
-        """Wait until derived work has caught up: of one user, or of every memory that is open here."""
+    def flush(self, userId: str | None = None) -> object:
+        """Wait until background work has caught up, for one user or for every memory in use."""
         deadline = time.monotonic() + self._settings.serve.flush_s
-        for name in [given.userId] if given.userId is not None else self._memories.opened():
+        for name in [userId] if userId is not None else self._memories.used():
             with self._memories.lend(name, reads=True) as memory:
                 memory.flush(max(deadline - time.monotonic(), 0.0))
         return _OK
 
     # --- reading
 
-    def gating_scalar(self, given: GatingScalar) -> object:
-        """Of a text that is in no collection yet; it waits for the turns before it to be embedded."""
-        with self._memories.lend(given.userId) as memory:
-            with suppress(FlushTimeout, ModelError):  # then it judges by what is there
+    def gating_scalar(self, text: str, userId: str | None = None) -> object:
+        """Score a text that is in no collection yet; waits until the turns before it are embedded."""
+        with self._memories.lend(userId) as memory:
+            with suppress(FlushTimeout, ModelError):  # then it judges by what there is
                 memory.flush(self._settings.serve.catch_up_s)
-            return memory.gating_scalar(given.text).as_dict()
+            return memory.gating_scalar(text).as_dict()
 
-    def search_text(self, given: SearchText) -> object:
-        collection = read_collection(given.collection)
-        most = self._settings.recall.most
-        if not 1 <= given.k <= most:
-            raise InputError(f"search_text: k must be a whole number from 1 to {most}, not {given.k}")
-        if collection.layer is Layer.AUTHORED:
-            found = search_rules(self._nodes(collection), collection, given.text, given.k)
+    def search_text(
+        self,
+        collection: str,
+        text: str,
+        k: int = 10,
+        excludeIds: list[str] | None = None,
+        userId: str | None = None,
+    ) -> object:
+        place, most = read_collection(collection), self._settings.recall.most
+        if not 1 <= k <= most:
+            raise InputError(f"search_text: k must be a whole number from 1 to {most}, not {k}")
+        if place.layer is Layer.AUTHORED:
+            found = search_rules(self._nodes(place), place, text, k)
         else:
-            with self._lend(collection, given.userId, reads=True) as memory:
-                found = search_collection(
-                    memory, collection, given.text, given.k, frozenset(given.excludeIds or ()), most
-                )
+            with self._lend(place, userId, reads=True) as memory:
+                found = search_collection(memory, place, text, k, frozenset(excludeIds or ()), most)
         return {"results": [_result(stored, score) for stored, score in found]}
 
-    def list_by_meta(self, given: ListByMeta) -> object:
-        collection = read_collection(given.collection)
+    def list_by_meta(self, collection: str, key: str, value: str, userId: str | None = None) -> object:
         return {
             "results": [
                 _result(one, 1.0)
-                for one in self._all(collection, given.userId)
-                if given.key in one.metadata and _as_text(one.metadata[given.key]) == given.value
+                for one in self._all(read_collection(collection), userId)
+                if key in one.metadata and _as_text(one.metadata[key]) == value
             ]
         }
 
-    def export_memory(self, given: ExportMemory) -> object:
-        """Every turn and record of one user that recall may show, once each, in the collection it lies in."""
-        with self._memories.lend(given.userId) as memory, memory.view as view:
+    def export_memory(self, userId: str | None = None) -> object:
+        """Return every visible turn and record of one user, once each, with its collection."""
+        with self._memories.lend(userId) as memory, memory.view as view:
             return {
                 "records": [
                     {"collection": str(one.collection), "id": one.id, "text": one.text, "metadata": one.metadata}
@@ -341,10 +327,10 @@ class SeedMethods:
 
     @contextmanager
     def _lend(self, collection: Collection, user: str | None, reads: bool = False) -> Iterator[Memory]:
-        """The memory that a collection lies in. A user id beside it must not contradict it (INV-4)."""
+        """Lend the memory of a collection, which a user id must not contradict (INV-4)."""
         named = collection.namespace
         if named is not None and user is not None and user != named:
-            raise InputError(f"the collection {collection} is not of the user {user!r}")
+            raise InputError(f"the collection {collection} does not belong to the user {user!r}")
         with self._memories.lend(user if named is None else named, reads=reads) as memory:
             yield memory
 
@@ -353,33 +339,34 @@ def _result(stored: Stored, score: float) -> dict[str, object]:
     return {"id": stored.id, "score": round(score, 6), "text": stored.text, "metadata": stored.metadata}
 
 
-def _same(given: InsertText, kept: str) -> None:
-    if kept != given.text:
-        raise InputError(
-            f"the id {given.id!r} is taken by another text, which is kept; insert it under an id of its own"
-        )
+def _check_same(key: str, text: str, stored: str) -> None:
+    if stored != text:
+        raise InputError(f"the id {key!r} belongs to another text, which is kept; insert this one under another id")
 
 
-def _text(said: Mapping[str, object], name: str, usual: str) -> str:
-    value = said.get(name)
-    return value if isinstance(value, str) else usual
+def _text(metadata: Metadata, name: str, default: str) -> str:
+    value = metadata.get(name)
+    return value if isinstance(value, str) else default
 
 
 def _number(value: object) -> float | None:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-def _moment(said: Mapping[str, object]) -> datetime | str | None:
-    """When it was said: `ts` in milliseconds since 1970, as the seed's hosts give it, or `at` in words."""
-    millis = _number(said.get("ts"))
+def _moment(metadata: Metadata) -> datetime | str | None:
+    """Read `ts` in milliseconds since 1970, as libravdb's hosts give it, or `at` as text."""
+    millis = _number(metadata.get("ts"))
     if millis is not None and math.isfinite(millis):
         try:
             return datetime.fromtimestamp(millis / _MILLIS, UTC)
         except (OverflowError, ValueError, OSError) as error:
-            raise BadTime(f"ts must be milliseconds since 1970, and no calendar holds {millis:.0f}") from error
-    at = said.get("at")
+            raise BadTime(f"ts must be milliseconds since 1970 within the calendar, not {millis:.0f}") from error
+    at = metadata.get("at")
     return at if isinstance(at, str) else None
 
 
 def _as_text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+_INPUTS = {name: input_class(name, getattr(CollectionMethods, name)) for name in _METHODS}

@@ -1,4 +1,4 @@
-"""What lies in a collection, as the seed's methods give it: id, text and metadata."""
+"""Collections of openclaw-memory-libravdb and what they hold here: items with id, text and metadata."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from holdfast.store.types import COMPACTION, Space
 from holdfast.text.jsonio import plain
 from holdfast.text.time import to_micros
 
-# --- The seed's collections, and what each of them is here.
+# --- collections
 #
-# session:ID            the turns of one conversation, and the summaries that stand for old ones
+# session:ID            the turns of one session, and the summaries that replace old ones
 # turns:USER            every turn of a user
 # user:USER             a user's durable records
 # global                what the operator keeps for everybody
-# elevated:user:USER    the guidance that compaction kept word for word; elevated:session:ID that of one conversation
+# elevated:user:USER    the guidance that compaction kept word for word; elevated:session:ID that of one session
 # authored:hard         the rule files that the server was started with; soft and variant likewise
 
 
@@ -41,11 +41,11 @@ class Layer(StrEnum):
 class Collection:
     layer: Layer
     name: str = ""
-    """Of the session, the user, or the kind of rule."""
+    """Name of the session or user, or the kind of rule."""
 
     @property
     def namespace(self) -> str | None:
-        """Whose memory it lies in; None: the connection's."""
+        """The namespace it belongs to; None: that of the connection."""
         if self.layer is Layer.GLOBAL:
             return GLOBAL
         return self.name if self.layer in (Layer.TURNS, Layer.USER, Layer.ELEVATED_USER) else None
@@ -58,7 +58,7 @@ _NAMED = (Layer.ELEVATED_USER, Layer.ELEVATED_SESSION, Layer.SESSION, Layer.TURN
 
 
 def read_collection(name: str) -> Collection:
-    """By exact names: `user:al` is not part of `user:alice`."""
+    """Parse a name, exactly: `user:al` is not part of `user:alice`."""
     if name == GLOBAL:
         return Collection(Layer.GLOBAL)
     for layer in _NAMED:
@@ -74,7 +74,7 @@ def read_collection(name: str) -> Collection:
 
 
 RECORD_KINDS = (Kind.FACT, Kind.PREFERENCE, Kind.DECISION, Kind.EPISODE, Kind.GUIDANCE)
-"""What `user:` holds. Guidance of a compaction is in `elevated:`, a summary with its session."""
+"""The kinds in `user:`. Guidance from compaction is in `elevated:`, a summary with its session."""
 _PAGE = 500  # rows read at a time
 
 
@@ -82,15 +82,15 @@ _PAGE = 500  # rows read at a time
 class Stored:
     collection: Collection
     id: str
-    """The host's own where it gave one."""
+    """The host's own id if it gave one."""
     text: str
     metadata: Mapping[str, object]
     noun: str = field(default="", compare=False)
-    """The turn's or record's id here."""
+    """Our id of the turn or record."""
 
 
 def of_turn(turn: Turn, collection: Collection) -> Stored:
-    """The host's own fields as it gave them; what Holdfast vouches for cannot be claimed by a host."""
+    """Return a turn with the host's fields, which cannot override those that Holdfast sets."""
     signals = Signals(**turn.signals).to_metadata()
     metadata = {
         "type": "turn",
@@ -132,7 +132,7 @@ def of_node(node: Node, collection: Collection) -> Stored:
 
 
 def read_stored(view: Snapshot, collection: Collection) -> Iterator[Stored]:
-    """All of a collection that recall may show, oldest first."""
+    """Yield the visible items of a collection, oldest first."""
     match collection.layer:
         case Layer.SESSION:
             yield from (of_turn(turn, collection) for turn in _thread(view, collection.name))
@@ -150,11 +150,11 @@ def read_stored(view: Snapshot, collection: Collection) -> Iterator[Stored]:
                 if one.kind in RECORD_KINDS and not is_elevated(one)
             )
         case Layer.AUTHORED:
-            raise AssertionError("rules lie in files, not in the store")
+            raise AssertionError("rules are in files, not in the store")
 
 
 def everything(view: Snapshot, namespace: str) -> Iterator[Stored]:
-    """All turns and live records of a namespace, once each, in the collection they lie in."""
+    """Yield all turns and live records of a namespace, once each, with their collection."""
     for turn in _turns(view):
         yield of_turn(turn, Collection(Layer.SESSION, turn.session))
     for record in _records(view):
@@ -167,7 +167,7 @@ def everything(view: Snapshot, namespace: str) -> Iterator[Stored]:
 
 
 def find(view: Snapshot, collection: Collection, wanted: str) -> Stored | None:
-    """One of them by its id, the host's own or ours."""
+    """Return one item by its id, the host's or ours."""
     if collection.layer in (Layer.USER, Layer.GLOBAL, Layer.ELEVATED_USER):
         record = view.record(wanted) or view.record(keyed_id("r", wanted))
         return None if record is None else of_record(record, collection)
@@ -201,6 +201,6 @@ def _records(view: Snapshot) -> Iterator[Record]:
 
 
 def _made_of(view: Snapshot, session: str, kind: Kind) -> Iterator[Record]:
-    """What compaction made of a session, oldest first."""
+    """Yield what compaction made from a session, oldest first."""
     found = view.recent_records(1_000_000_000, kind, None, None, session)
     return (record for record in reversed(found) if COMPACTION in record.metadata)

@@ -1,101 +1,108 @@
-"""The one way into the server: what is refused here costs nothing and touches no memory."""
+"""Middleware in front of the app: access control, rate limits, concurrency and body limits.
+
+A request that is refused here costs little and touches no memory.
+"""
 
 from __future__ import annotations
 
-import asyncio
 import math
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import cast
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 
 import anyio
+from starlette.requests import ClientDisconnect
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from holdfast.serve.http.auth import Caller, Door, Refusal, Shown, confined, problem
+from holdfast.serve.http.auth import AccessPolicy, Caller, Credential, HttpProblem, confine, problem_response
 from holdfast.serve.http.metrics import Metrics
 from holdfast.settings import ServeSettings
 
-# --- The body of a request: no larger than allowed, there in time, and never more of them in memory than is
-# meant.
+_SECURITY_HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"referrer-policy", b"no-referrer"),
+)
+_HEALTH = "/healthz"
+_ANONYMOUS = Caller(Credential.NONE)
+_SOON = {"retry-after": "1"}
+_DISCARDED_BYTES, _DISCARD_S = 64_000, 1.0
 
 
-class Left(Exception):
-    """The caller went away before all was said."""
+class BodyReader:
+    """Reads request bodies within a limit of bytes and time, and a limit of bytes that all requests hold together."""
 
-
-class Bodies:
-    def __init__(self, seconds: float, held_bytes: int) -> None:
+    def __init__(self, seconds: float, max_held: int) -> None:
         self._seconds = seconds
-        self._most_held = held_bytes
+        self._max_held = max_held
         self._held = 0
 
-    @contextmanager
-    def holding(self) -> Iterator[_Share]:
-        """What is read inside is counted until it is left."""
-        share = _Share()
-        try:
-            yield share
-        finally:
-            self._held -= share.bytes
-
-    async def read(self, scope: Scope, receive: Receive, most: int, share: _Share) -> Receive:
-        """Read all of it; what the app is to read it from. Raises a Refusal, or Left."""
-        declared = _declared(scope)
+    @asynccontextmanager
+    async def read(self, scope: Scope, receive: Receive, max_bytes: int) -> AsyncIterator[Receive]:
+        """Read the whole body and yield a `receive` that replays it; the body counts as held inside."""
+        declared = _declared_length(scope)
         if declared == 0:
-            return receive
-        if declared is not None and declared > most:
-            raise _too_large(most)
+            yield receive
+            return
+        if declared is not None and declared > max_bytes:
+            raise _too_large(max_bytes)
         pieces: list[bytes] = []
-        with anyio.move_on_after(self._seconds) as waiting:
-            more = True
-            while more:
-                message = await receive()
-                if message["type"] == "http.disconnect":
-                    raise Left
-                piece = message.get("body", b"")
-                more = message.get("more_body", False)
-                if piece:
+        size = 0
+        try:
+            with anyio.move_on_after(self._seconds) as waiting:
+                more = True
+                while more:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        raise ClientDisconnect
+                    piece = message.get("body", b"")
+                    more = message.get("more_body", False)
                     pieces.append(piece)
-                    share.bytes += len(piece)
+                    size += len(piece)
                     self._held += len(piece)
-                if share.bytes > most:
-                    raise _too_large(most)
-                if self._held > self._most_held:
-                    raise Refusal(503, "TooBusy", "too many large requests at once", "Try again later.", _LATER)
-        if waiting.cancelled_caught:
-            raise Refusal(
-                408, "TooSlow", f"the body was not there after {self._seconds:g} s", "Send it faster, or send less."
-            )
-        return _again(b"".join(pieces), receive)
+                    if size > max_bytes:
+                        raise _too_large(max_bytes)
+                    if self._held > self._max_held:
+                        raise HttpProblem(503, "TooBusy", "too many large requests at once", "Try again later.", _SOON)
+            if waiting.cancelled_caught:
+                raise HttpProblem(
+                    408,
+                    "TooSlow",
+                    f"the body did not arrive within {self._seconds:g} s",
+                    "Send it faster, or send less.",
+                )
+            yield _replay(b"".join(pieces), receive)
+        finally:
+            self._held -= size
 
 
-class _Share:
-    """The bytes of one request."""
-
-    bytes = 0
-
-
-_LATER = {"retry-after": "1"}
-
-
-def _declared(scope: Scope) -> int | None:
-    """The length that the headers give; None: it comes in chunks."""
+def _declared_length(scope: Scope) -> int | None:
+    """Return the length from the headers; None if the body comes in chunks."""
     headers = dict(scope["headers"])
     if b"transfer-encoding" in headers:
         return None
-    return int(headers.get(b"content-length", b"0"))  # h11 let only digits through
+    return int(headers.get(b"content-length", b"0"))  # h11 accepts digits only
 
 
-def _too_large(most: int) -> Refusal:
-    return Refusal(
-        413, "TooLarge", f"a request has at most {most:,} bytes, and this one has more", "Send less at once."
+async def _discard_body(scope: Scope, receive: Receive) -> None:
+    """Read a small body before its request is refused: closing a connection with unread data would reset it, and the
+    client might not get the response.
+    """
+    if not 0 < (_declared_length(scope) or 0) <= _DISCARDED_BYTES:
+        return
+    with anyio.move_on_after(_DISCARD_S):
+        while (message := await receive())["type"] == "http.request" and message.get("more_body", False):
+            pass
+
+
+def _too_large(max_bytes: int) -> HttpProblem:
+    return HttpProblem(
+        413, "TooLarge", f"the request is larger than the maximum of {max_bytes:,} bytes", "Send less at once."
     )
 
 
-def _again(body: bytes, receive: Receive) -> Receive:
+def _replay(body: bytes, receive: Receive) -> Receive:
     waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def read() -> Message:
@@ -104,11 +111,8 @@ def _again(body: bytes, receive: Receive) -> Receive:
     return read
 
 
-# --- How often one may ask: a bucket of tokens that fills at a steady pace.
-
-
-class Bucket:
-    """Holds up to `size` and gains `per_s`; used by one event loop, so it needs no lock."""
+class TokenBucket:
+    """A rate limit: holds up to `size` requests and gains `per_s`. For one event loop, so it needs no lock."""
 
     def __init__(self, per_s: float, size: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._per_s = per_s
@@ -118,7 +122,7 @@ class Bucket:
         self._seen = clock()
 
     def take(self) -> float:
-        """0, or how many seconds to wait until there is one."""
+        """Take one; return 0, or the seconds to wait for the next."""
         now = self._clock()
         self._level = min(self._size, self._level + (now - self._seen) * self._per_s)
         self._seen = now
@@ -128,199 +132,86 @@ class Bucket:
         return (1 - self._level) / self._per_s
 
 
-_ALWAYS = (
-    (b"x-content-type-options", b"nosniff"),
-    (b"cross-origin-resource-policy", b"same-origin"),
-    (b"referrer-policy", b"no-referrer"),
-)
-_HEALTH = "/healthz"
-_STRANGER = Caller(Shown.NOTHING)
+class AccessMiddleware:
+    """Check access, then the rate, number and size of requests, and add security headers to every response."""
 
-
-class Guard:
-    """ASGI middleware: Host, Origin, path and credential (door.py), then pace, number and size of requests."""
-
-    def __init__(self, app: ASGIApp, door: Door, settings: ServeSettings, metrics: Metrics) -> None:
+    def __init__(self, app: ASGIApp, policy: AccessPolicy, settings: ServeSettings, metrics: Metrics) -> None:
         self._app = app
-        self._door = door
+        self._policy = policy
         self._settings = settings
         self._metrics = metrics
-        self._bodies = Bodies(settings.body_s, settings.held_mb * 1_000_000)
-        self._buckets = {_STRANGER: Bucket(settings.strangers_per_s, settings.strangers_at_once)}
+        self._bodies = BodyReader(settings.body_s, settings.held_mb * 1_000_000)
+        self._limits = {_ANONYMOUS: TokenBucket(settings.strangers_per_s, settings.strangers_at_once)}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
         elif scope["type"] == "http":
-            await self._answer(scope, receive, _with_headers(send))
-        else:  # nothing here speaks over web sockets
+            await self._answer(scope, receive, _with_security_headers(send))
+        else:  # web sockets are not used
             await send({"type": "websocket.close", "code": 1008})
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        with self._metrics.in_flight() as others, self._bodies.holding() as share:
+        reading = called = False
+        with self._metrics.in_flight() as others:
             try:
-                caller = self._let_in(scope, others)
-                most = self._settings.max_request_bytes
-                if caller == _STRANGER:
-                    most = self._settings.stranger_kb * 1000
+                caller = self._admit(scope, others)
+                max_bytes = self._settings.max_request_bytes
+                if caller == _ANONYMOUS:
+                    max_bytes = self._settings.stranger_kb * 1000
                 if caller.namespace is not None:
-                    scope = confined(scope, caller.namespace)
-                receive = await self._bodies.read(scope, receive, most, share)
-            except Refusal as refusal:
-                self._metrics.refused(refusal.fault.type)
-                await self._turned_away(scope, refusal)(scope, receive, send)
-            except Left:
-                self._metrics.refused("Left")
-            else:
-                await self._app(scope, receive, send)
+                    scope = confine(scope, caller.namespace)
+                reading = True
+                async with self._bodies.read(scope, receive, max_bytes) as whole:
+                    called = True
+                    await self._app(scope, whole, send)
+            except HttpProblem as problem:
+                self._metrics.refused(problem.failure.type)
+                if not reading:
+                    await _discard_body(scope, receive)
+                await self._refusal(scope, problem)(scope, receive, send)
+            except ClientDisconnect:
+                if called:
+                    raise
+                self._metrics.refused("Disconnected")
 
-    def _let_in(self, scope: Scope, others: int) -> Caller:
+    def _admit(self, scope: Scope, others: int) -> Caller:
         try:
-            caller = self._door.judge(scope)
-        except Refusal as refusal:
-            if refusal.fault.status == 401:  # guessing is slow, and who has the right token does not feel it
-                self._pace(_STRANGER)
+            caller = self._policy.authenticate(scope)
+        except HttpProblem as problem:
+            if problem.failure.status == 401:  # guessing is slow, and the right token is not slowed down by it
+                self._check_rate(_ANONYMOUS)
             raise
-        if scope["path"] != _HEALTH:  # it must answer who looks after the server, whatever others do
-            self._pace(caller)
+        if scope["path"] != _HEALTH:  # it must answer a monitor, whatever others do
+            self._check_rate(caller)
         if others >= self._settings.in_flight:
-            raise Refusal(503, "TooBusy", "too many requests at once", "Try again in a moment.", {"retry-after": "1"})
+            raise HttpProblem(503, "TooBusy", "too many requests at once", "Try again in a moment.", _SOON)
         return caller
 
-    def _pace(self, caller: Caller) -> None:
-        if caller not in self._buckets:  # there are no more of them than credentials
-            self._buckets[caller] = Bucket(self._settings.calls_per_s, self._settings.calls_at_once)
-        if wait := self._buckets[caller].take():
-            raise Refusal(
+    def _check_rate(self, caller: Caller) -> None:
+        if caller not in self._limits:  # there are no more of them than credentials
+            self._limits[caller] = TokenBucket(self._settings.calls_per_s, self._settings.calls_at_once)
+        if wait := self._limits[caller].take():
+            raise HttpProblem(
                 429, "TooMany", "too many requests", "Wait as long as Retry-After says.",
                 {"retry-after": str(math.ceil(wait))},
             )  # fmt: skip
 
-    def _turned_away(self, scope: Scope, refusal: Refusal) -> Response:
+    def _refusal(self, scope: Scope, problem: HttpProblem) -> Response:
         browser = any(key == b"accept" and b"text/html" in value for key, value in scope["headers"])
-        if refusal.fault.status == 401 and browser and scope["method"] == "GET":
+        if problem.failure.status == 401 and browser and scope["method"] == "GET":
             return RedirectResponse("/login", 303, {"cache-control": "no-store"})
-        # What is left of the body is not read: the connection ends with the answer.
-        return problem(refusal.fault, {"connection": "close", **refusal.headers})
+        # A large body is not read, so the connection ends with the response.
+        return problem_response(problem.failure, {"connection": "close", **problem.headers})
 
 
-def _with_headers(send: Send) -> Send:
-    async def say(message: Message) -> None:
+def _with_security_headers(send: Send) -> Send:
+    async def send_message(message: Message) -> None:
         if message["type"] == "http.response.start":
             given = list(message.get("headers", ()))
             names = {name.lower() for name, _ in given}
-            given += [(name, value) for name, value in _ALWAYS if name not in names]
+            given += [(name, value) for name, value in _SECURITY_HEADERS if name not in names]
             message = {**message, "headers": given}
         await send(message)
 
-    return say
-
-
-# --- An answer goes out as one piece: its head waits for its body, which follows at once or not at all.
-#
-# uvicorn writes the two apart, and each is a packet that the kernel sends and that wakes the caller.
-
-
-class Letters:
-    """A connection's transport for uvicorn. What is written waits for what else the same step of the loop writes."""
-
-    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
-        self._transport = transport
-        self._loop = loop
-        self._held = b""
-        self._due: asyncio.Handle | None = None
-
-    @classmethod
-    def of(cls, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> asyncio.Transport:
-        return cast("asyncio.Transport", cls(transport, loop))
-
-    def write(self, data: bytes) -> None:
-        """The first piece waits, the second takes it along: a body of any length is held by nobody but the transport.
-
-        A head without a body, as of a stream of events, leaves when the loop comes round.
-        """
-        if not data:
-            return
-        if self._due is None:
-            self._held = data
-            self._due = self._loop.call_soon(self._send)
-        else:
-            self._held += data
-            self._send()
-
-    def close(self) -> None:
-        self._send()
-        self._transport.close()
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._transport, name)
-
-    def _send(self) -> None:
-        if self._due is not None:
-            self._due.cancel()
-            self._due, held, self._held = None, self._held, b""
-            self._transport.write(held)
-
-
-# --- Connections: no more of them than allowed, none that says nothing, and none that does not listen.
-
-
-def connections(settings: ServeSettings) -> type[H11Protocol]:
-    """The protocol class for uvicorn, which by itself waits for the head of a request for ever."""
-
-    class Connection(H11Protocol):
-        _waiting: asyncio.TimerHandle | None = None
-        _stalled: asyncio.TimerHandle | None = None
-
-        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-            if len(self.connections) >= settings.http_connections:
-                self.transport = transport  # connection_lost closes it
-                transport.abort()
-                return
-            super().connection_made(Letters.of(transport, self.loop))
-            self._wait()
-
-        def handle_events(self) -> None:
-            before = self.cycle
-            super().handle_events()
-            if self.cycle is not before:  # the head of a request is there
-                self._rest()
-
-        def on_response_complete(self) -> None:
-            self._wait()  # first: what follows may find the next request in what was sent already
-            super().on_response_complete()
-
-        def connection_lost(self, exc: Exception | None) -> None:
-            self._rest()
-            self._flow()
-            super().connection_lost(exc)
-
-        def pause_writing(self) -> None:
-            """The peer has not taken what it was sent: it is waited for, but not for ever."""
-            super().pause_writing()
-            self._flow()
-            self._stalled = self.loop.call_later(settings.stall_s, self.transport.abort)
-
-        def resume_writing(self) -> None:
-            self._flow()
-            super().resume_writing()
-
-        def _wait(self) -> None:
-            self._rest()
-            self._waiting = self.loop.call_later(settings.header_s, self._hang_up)
-
-        def _rest(self) -> None:
-            if self._waiting is not None:
-                self._waiting.cancel()
-                self._waiting = None
-
-        def _flow(self) -> None:
-            if self._stalled is not None:
-                self._stalled.cancel()
-                self._stalled = None
-
-        def _hang_up(self) -> None:
-            if not self.transport.is_closing():
-                self.transport.close()
-
-    return Connection
+    return send_message

@@ -1,4 +1,4 @@
-"""The OpenAPI document, made from the verbs: what each takes and answers, and what else the server has."""
+"""The OpenAPI document, made from the verbs and their schemas."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ _REFS = "#/components/schemas/"
 _DEFS = "#/$defs/"
 _NAMESPACE = {"$ref": "#/components/parameters/Namespace"}
 _ERRORS = {
-    "400": "What was sent is no JSON, its path is no plain one, or nobody said whose memory it is.",
+    "400": "The body is not JSON, the path is not a plain one, or no namespace is named.",
     "401": "The token is missing or wrong.",
-    "403": "A wrong Host or Origin, or the memory of another namespace.",
-    "404": "No such id or session in this namespace.",
-    "408": "The body did not come in time.",
-    "409": "Derived work did not catch up in time; nothing is lost.",
+    "403": "Wrong Host or Origin, or the memory of another namespace.",
+    "404": "Unknown id or session in this namespace.",
+    "408": "The body did not arrive in time.",
+    "409": "Background work did not catch up in time; nothing is lost.",
     "413": "The body is too large.",
-    "415": "The body is no application/json.",
-    "422": "A field is missing, unknown or wrong; `detail` names every one.",
+    "415": "The body is not application/json.",
+    "422": "A field is missing, unknown or wrong; `detail` names it.",
     "429": "Too many requests; Retry-After says how long to wait.",
-    "503": "Too many requests at once, the store is busy, a model is away, or the server is stopping.",
+    "503": "Too many requests at once, the store is busy, a model is unavailable, or the server is stopping.",
 }
 _OF_VERBS = ("404", "409", "415", "422")
-"""Errors that nothing but a verb has."""
+"""Errors that only verbs have."""
 
 
 @cache
 def openapi() -> dict[str, object]:
-    """OpenAPI 3.1, the same from run to run; `make contract` writes it to contract/openapi.json."""
+    """Return the document (OpenAPI 3.1); `make contract` writes it to contract/openapi.json."""
     shapes: dict[str, object] = {"Problem": _PROBLEM}
     paths = {f"/v1/{name}": {"post": _operation(name, shapes)} for name in VERBS}
     return {
@@ -47,7 +47,7 @@ def openapi() -> dict[str, object]:
         "paths": paths | _OTHERS,
         "components": {
             "securitySchemes": {
-                "token": {"type": "http", "scheme": "bearer", "description": "It lies in the server's token file."}
+                "token": {"type": "http", "scheme": "bearer", "description": "The token in the server's token file."}
             },
             "parameters": {"Namespace": _HEADER},
             "responses": {status: _problem(about) for status, about in _ERRORS.items()},
@@ -67,12 +67,12 @@ def _operation(name: str, shapes: dict[str, object]) -> dict[str, object]:
         "tags": [verb.danger.value],
         "parameters": [_NAMESPACE],
         "requestBody": {"required": bool(known.input.get("required")), "content": _content(given)},
-        "responses": {"200": {"description": "What the verb answers.", "content": _content(answer)}, **_all_errors()},
+        "responses": {"200": {"description": "The answer of the verb.", "content": _content(answer)}, **_all_errors()},
     }
 
 
 def _hoisted(known: Mapping[str, object], name: str, shapes: dict[str, object]) -> dict[str, object]:
-    """Move a schema and its own definitions among the document's; gives what points to it."""
+    """Move a schema and its definitions into the document; return the reference to it."""
     inner = known.get("$defs", {})
     assert isinstance(inner, dict)
     names = {
@@ -85,7 +85,7 @@ def _hoisted(known: Mapping[str, object], name: str, shapes: dict[str, object]) 
 
 
 def _pointed(part: object, names: Mapping[str, str]) -> object:
-    """The same with references into the document."""
+    """Rewrite references to point into the document."""
     if isinstance(part, list):
         return [_pointed(one, names) for one in part]
     if not isinstance(part, dict):
@@ -116,8 +116,8 @@ _HEADER: dict[str, object] = {
     "name": "Holdfast-Namespace",
     "in": "header",
     "required": False,
-    "description": "Whose memory it is, as UTF-8; the server's own, if it is left out. A credential that is bound to "
-    "one reaches no other.",
+    "description": "The namespace, as UTF-8 (default: the server's own). A credential that is bound to a namespace "
+    "can use no other.",
     "schema": {"type": "string", "minLength": 1},
 }
 _PROBLEM: dict[str, object] = {
@@ -125,7 +125,7 @@ _PROBLEM: dict[str, object] = {
     "description": "RFC 9457.",
     "properties": {
         "type": {"type": "string", "description": "urn:holdfast: and the name of the error."},
-        "title": {"type": "string", "description": "The name of the error, as holdfast.errors has it."},
+        "title": {"type": "string", "description": "Name of the error in holdfast.errors."},
         "status": {"type": "integer"},
         "detail": {"type": "string", "description": "What happened."},
         "advice": {"type": "string", "description": "What to do about it."},
@@ -143,25 +143,23 @@ _OK: dict[str, object] = {
 
 
 def _reading(name: str, about: str, answer: dict[str, object], *left_out: str) -> dict[str, dict[str, object]]:
-    """A GET that is no verb."""
-    done = {"description": "What was asked for.", "content": answer}
+    """Describe a GET that is not a verb."""
+    done = {"description": "The requested document.", "content": answer}
     return {"get": {"operationId": name, "summary": about, "responses": {"200": done, **_all_errors(*left_out)}}}
 
 
 _export = _reading(
     "export",
-    "The log of a namespace, one JSON object a line, with an end that tells a whole stream from a cut one; "
-    "`holdfast import` takes it.",
+    "Export the log of a namespace, one JSON object per line; the last line marks a complete stream. "
+    "`holdfast import` reads it.",
     _content(_TEXT, "application/x-ndjson"),
 )
-_health = _reading(
-    "healthz", "Whether the server answers; needs no token and tells nothing else.", _content(_OK), "401", *_OF_VERBS
-)
+_health = _reading("healthz", "Report that the server answers; needs no token.", _content(_OK), "401", *_OF_VERBS)
 _OTHERS: dict[str, object] = {
     "/v1/export": {"get": {**_export["get"], "parameters": [_NAMESPACE]}},
     "/healthz": {"get": {**_health["get"], "security": []}},
     "/metrics": _reading(
-        "metrics", "Counters in the text format of Prometheus.", _content(_TEXT, "text/plain"), *_OF_VERBS
+        "metrics", "Return metrics in the text format of Prometheus.", _content(_TEXT, "text/plain"), *_OF_VERBS
     ),
-    "/openapi.json": _reading("openapi", "This document.", _content({"type": "object"}), *_OF_VERBS),
+    "/openapi.json": _reading("openapi", "Return this document.", _content({"type": "object"}), *_OF_VERBS),
 }

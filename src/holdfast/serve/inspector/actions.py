@@ -1,7 +1,7 @@
-"""What a person may do: forget, bring back, correct, pin, divide. Each can be undone, and each is a line of the log.
+"""Actions of a person: forget, restore, correct, pin, divide. Each can be undone, and each is a line of the log.
 
-A correction has no verb of its own: the new text is remembered with what it is for in its metadata, then the old record
-is forgotten; `why` tells of both (insight/history.py). If the second step fails, both are there and nothing is lost.
+A correction has no verb: the new text is remembered with the old record's id in its metadata, then the old record is
+forgotten; `why` shows both (insight/history.py). If the second step fails, both are there and nothing is lost.
 """
 
 from __future__ import annotations
@@ -14,85 +14,86 @@ from starlette.responses import Response
 from holdfast.errors import InputError, NotFound
 from holdfast.memory import Memory
 from holdfast.model import Kind, Record
-from holdfast.serve.inspector.format import RecordCard, card_of, several
-from holdfast.serve.inspector.views import Asked, Desk
+from holdfast.serve.inspector.format import RecordCard, card_of, plural
+from holdfast.serve.inspector.views import Inspector, PageRequest
 
 
 @dataclass(frozen=True)
-class Done:
-    """What was done, and what would take it back."""
+class ActionResult:
+    """The result of an action, and how to undo it."""
 
     message: str
     about: str
-    """The id whose card is shown anew."""
+    """The id whose card is shown again."""
     forget: tuple[str, ...] = ()
     restore: tuple[str, ...] = ()
 
 
-def forget(desk: Desk, asked: Asked) -> Response:
-    noun_id = asked.needed("id")
-    with desk.memory(asked, reads=False) as memory:
+def forget(inspector: Inspector, request: PageRequest) -> Response:
+    noun_id = request.require("id")
+    with inspector.memory(request, reads=False) as memory:
         memory.forget(noun_id)
-        return _told(desk, asked, memory, Done("Forgotten. The log keeps it.", noun_id, restore=(noun_id,)))
+        result = ActionResult("Forgotten. The log keeps it.", noun_id, restore=(noun_id,))
+        return _respond(inspector, request, memory, result)
 
 
-def restore(desk: Desk, asked: Asked) -> Response:
-    noun_id = asked.needed("id")
-    with desk.memory(asked, reads=False) as memory:
+def restore(inspector: Inspector, request: PageRequest) -> Response:
+    noun_id = request.require("id")
+    with inspector.memory(request, reads=False) as memory:
         memory.forget(noun_id, undo=True)
-        return _told(desk, asked, memory, Done("It is recalled again.", noun_id, forget=(noun_id,)))
+        return _respond(inspector, request, memory, ActionResult("Visible again.", noun_id, forget=(noun_id,)))
 
 
-def correct(desk: Desk, asked: Asked) -> Response:
-    text = asked.needed("text").strip()
-    with desk.memory(asked, reads=False) as memory:
-        old = _record(memory, asked.needed("id"))
+def correct(inspector: Inspector, request: PageRequest) -> Response:
+    text = request.require("text").strip()
+    with inspector.memory(request, reads=False) as memory:
+        old = _find_record(memory, request.require("id"))
         if text == old.text:
-            raise InputError("the text is the one that is remembered already; change it, or pin the record as it is")
+            raise InputError("the text is unchanged; change it, or pin the record as it is")
         new = memory.remember(text, old.kind.value, metadata={"corrects": old.id})
-        return _replaced(desk, asked, memory, old, [new], "Corrected: the old text is forgotten.")
+        return _replace(inspector, request, memory, old, [new], "Corrected. The old text is forgotten.")
 
 
-def pin(desk: Desk, asked: Asked) -> Response:
-    """At the operator's word: a record of full confidence that no janitor lowers takes its place."""
-    with desk.memory(asked, reads=False) as memory:
+def pin(inspector: Inspector, request: PageRequest) -> Response:
+    """Replace it by a record of full confidence, which the janitor never lowers."""
+    with inspector.memory(request, reads=False) as memory:
         with memory.view as view:
-            card = card_of(view, asked.needed("id"))
+            card = card_of(view, request.require("id"))
         if card is None:
-            raise NotFound(f"there is no turn or record {asked.needed('id')!r} in this namespace")
+            raise NotFound(f"there is no turn or record {request.require('id')!r} in this namespace")
         text, kind = (
             (card.record.text, card.record.kind) if isinstance(card, RecordCard) else (card.turn.text, Kind.FACT)
         )
         new = memory.remember(text, kind.value, key=f"pin:{card.id}", metadata={"pins": card.id})
-        memory.forget(new.id, undo=True)  # pinned once before, and taken back
+        memory.forget(new.id, undo=True)  # it was pinned and unpinned before
         if isinstance(card, RecordCard):
-            return _replaced(desk, asked, memory, card.record, [new], "Pinned: it stands at your word now.")
-        return _told(desk, asked, memory, Done("Pinned as a record of its own.", card.id, forget=(new.id,)))
+            return _replace(inspector, request, memory, card.record, [new], "Pinned as your own statement.")
+        return _respond(inspector, request, memory, ActionResult("Pinned as a record.", card.id, forget=(new.id,)))
 
 
-def divide(desk: Desk, asked: Asked) -> Response:
-    """These are two: each statement becomes a record of its own, and the one that held them is forgotten."""
-    texts = list(dict.fromkeys(text.strip() for text in asked.form.get("text", ()) if text.strip()))
+def divide(inspector: Inspector, request: PageRequest) -> Response:
+    """Make a record of each statement, and forget the record that held them all."""
+    texts = list(dict.fromkeys(text.strip() for text in request.form.get("text", ()) if text.strip()))
     if len(texts) < 2:
-        raise InputError("to divide a record choose two statements or more; to change its text, correct it")
-    with desk.memory(asked, reads=False) as memory:
-        old = _record(memory, asked.needed("id"))
+        raise InputError("choose at least two statements to divide a record; to change its text, correct it")
+    with inspector.memory(request, reads=False) as memory:
+        old = _find_record(memory, request.require("id"))
         new = [memory.remember(text, old.kind.value, metadata={"divides": old.id}) for text in texts]
-        return _replaced(desk, asked, memory, old, new, f"Divided into {several(len(new), 'record')}.")
+        return _replace(inspector, request, memory, old, new, f"Divided into {plural(len(new), 'record')}.")
 
 
-def undo(desk: Desk, asked: Asked) -> Response:
-    """Takes an act back: what it hid returns, what it made is forgotten."""
-    about = asked.needed("id")
-    with desk.memory(asked, reads=False) as memory:
-        for noun_id in asked.form.get("restore", ()):
+def undo(inspector: Inspector, request: PageRequest) -> Response:
+    """Undo an action: restore what it hid and forget what it made."""
+    about = request.require("id")
+    with inspector.memory(request, reads=False) as memory:
+        for noun_id in request.form.get("restore", ()):
             memory.forget(noun_id, undo=True)
-        for noun_id in asked.form.get("forget", ()):
+        for noun_id in request.form.get("forget", ()):
             memory.forget(noun_id)
-        return _told(desk, asked, memory, Done("Taken back.", about))
+        return _respond(inspector, request, memory, ActionResult("Undone.", about))
 
 
-def _record(memory: Memory, record_id: str) -> Record:
+def _find_record(memory: Memory, record_id: str) -> Record:
     with memory.view as view:
         record = view.record(record_id)
     if record is None:
@@ -102,17 +103,20 @@ def _record(memory: Memory, record_id: str) -> Record:
     return record
 
 
-def _replaced(desk: Desk, asked: Asked, memory: Memory, old: Record, new: list[Record], message: str) -> Response:
+def _replace(
+    inspector: Inspector, request: PageRequest, memory: Memory, old: Record, new: list[Record], message: str
+) -> Response:
     memory.forget(old.id)
-    return _told(
-        desk, asked, memory, Done(message, old.id, tuple(record.id for record in new), (old.id,)), new
-    )  # fmt: skip
+    result = ActionResult(message, old.id, tuple(record.id for record in new), (old.id,))
+    return _respond(inspector, request, memory, result, new)
 
 
-def _told(desk: Desk, asked: Asked, memory: Memory, done: Done, new: list[Record] | None = None) -> Response:
-    """A small message with an undo and the card as it is now; without htmx, the noun's own page."""
-    if not asked.by_htmx:
-        return desk.go(f"/inspector/record?{urlencode({'id': done.about})}")
+def _respond(
+    inspector: Inspector, request: PageRequest, memory: Memory, result: ActionResult, new: list[Record] | None = None
+) -> Response:
+    """Return a message with an undo button and the card as it is now; without htmx, redirect to the item's page."""
+    if not request.by_htmx:
+        return inspector.redirect(f"/inspector/record?{urlencode({'id': result.about})}")
     with memory.view as view:
-        card = card_of(view, done.about)
-    return desk.page("done.html", asked, done=done, card=card, new=new or [])
+        card = card_of(view, result.about)
+    return inspector.page("done.html", request, result=result, card=card, new=new or [])

@@ -1,6 +1,6 @@
-"""The routes of the inspector, each sealed: a strict content policy, nothing kept by the browser, nothing from outside.
+"""Routes of the inspector, each with a strict content policy: nothing is cached, and nothing is loaded from outside.
 
-They hang in the HTTP server behind its guard, which lets nobody in but to OPEN without the token or the cookie.
+They are served behind AccessMiddleware, which admits nobody without the token or its cookie, except to the login.
 """
 
 from __future__ import annotations
@@ -19,134 +19,128 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from holdfast.serve.http.auth import COOKIE, cookie_attributes
-from holdfast.serve.inspector import actions as acts
-from holdfast.serve.inspector import pages as browse
-from holdfast.serve.inspector import pages as health
-from holdfast.serve.inspector import pages as look
-from holdfast.serve.inspector import pages as overview
-from holdfast.serve.inspector import pages as seek
-from holdfast.serve.inspector.views import MEMORY_COOKIE, Asked, Desk, read_asked
+from holdfast.serve.inspector import actions, pages
+from holdfast.serve.inspector.views import MEMORY_COOKIE, Inspector, PageRequest, parse_request
 from holdfast.serve.memories import Memories
-from holdfast.serve.process import matches
+from holdfast.serve.token import COOKIE, is_token, set_cookie_header
 
-# --- Who may look: the token is shown once, and a cookie stands for it until the browser is closed.
+View = Callable[[Inspector, PageRequest], Response]
 
-
-_GONE = "Path=/; HttpOnly; SameSite=Strict; Max-Age=0"
-
-
-def ask(desk: Desk, asked: Asked) -> Response:
-    return desk.page("login.html", asked, wrong=False)
-
-
-def enter(desk: Desk, asked: Asked) -> Response:
-    if not matches(desk.token, (asked.given("token") or "").strip()):
-        return desk.page("login.html", asked, 403, wrong=True)
-    return desk.go("/", {"Set-Cookie": cookie_attributes(desk.token)})
-
-
-def leave(desk: Desk, asked: Asked) -> Response:
-    return desk.go("/login", {"Set-Cookie": f"{COOKIE}=; {_GONE}"})
-
-
-def choose_memory(desk: Desk, asked: Asked) -> Response:
-    """Show another namespace, or the server's own again; one that may not be reached is refused at once."""
-    name = asked.given("namespace")
-    if name is None:
-        return desk.go("/", {"Set-Cookie": f"{MEMORY_COOKIE}=; {_GONE}"})
-    with desk.memories.lend(name, reads=True):
-        return desk.go(
-            "/", {"Set-Cookie": f"{MEMORY_COOKIE}={quote(name, safe='')}; Path=/; HttpOnly; SameSite=Strict"}
-        )
-
-
-OPEN = ("/login", "/static/")
-"""Addresses (or, with a slash at the end, folders) that a browser needs before it has shown the token."""
-
-Work = Callable[[Desk, Asked], Response]
-
+_COOKIE_RULES = "Path=/; HttpOnly; SameSite=Strict"
 _POLICY = "; ".join((
     "default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self' data:", "connect-src 'self'",
     "form-action 'self'", "base-uri 'none'", "frame-ancestors 'none'",
 ))  # fmt: skip
-_SEAL = {
+_HEADERS = {
     "Content-Security-Policy": _POLICY,
     "X-Content-Type-Options": "nosniff",
-    # Not "no-referrer": a form would then be sent with `Origin: null` (Fetch, 3.2), which the guard must refuse.
+    # Not "no-referrer": forms would be sent with `Origin: null` (Fetch, 3.2), which the middleware must refuse.
     "Referrer-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 
-_READS: tuple[tuple[str, Work], ...] = (
-    ("/", overview.overview),
-    ("/inspector/timeline", browse.timeline),
-    ("/inspector/sessions", browse.sessions),
-    ("/inspector/session", browse.session),
-    ("/inspector/records", browse.records),
-    ("/inspector/guidance", browse.guidance),
-    ("/inspector/merges", browse.merges),
-    ("/inspector/record", look.noun),
-    ("/inspector/turn", look.noun),
-    ("/inspector/expand", look.expand),
-    ("/inspector/text", look.text),
-    ("/inspector/search", seek.search),
-    ("/inspector/themes", seek.themes),
-    ("/inspector/health", health.health),
-    ("/inspector/settings", health.settings),
-    ("/login", ask),
+
+# --- login
+
+
+def show_login(inspector: Inspector, request: PageRequest) -> Response:
+    return inspector.page("login.html", request, wrong=False)
+
+
+def log_in(inspector: Inspector, request: PageRequest) -> Response:
+    """Exchange the token for a cookie that lasts until the browser is closed."""
+    if not is_token(inspector.token, (request.get("token") or "").strip()):
+        return inspector.page("login.html", request, 403, wrong=True)
+    return inspector.redirect("/", {"Set-Cookie": set_cookie_header(inspector.token)})
+
+
+def log_out(inspector: Inspector, request: PageRequest) -> Response:
+    return inspector.redirect("/login", {"Set-Cookie": f"{COOKIE}=; {_COOKIE_RULES}; Max-Age=0"})
+
+
+def choose_memory(inspector: Inspector, request: PageRequest) -> Response:
+    """Show another namespace, or the server's own again; one that is not allowed is refused at once."""
+    name = request.get("namespace")
+    if name is None:
+        return inspector.redirect("/", {"Set-Cookie": f"{MEMORY_COOKIE}=; {_COOKIE_RULES}; Max-Age=0"})
+    with inspector.memories.lend(name, reads=True):
+        return inspector.redirect("/", {"Set-Cookie": f"{MEMORY_COOKIE}={quote(name, safe='')}; {_COOKIE_RULES}"})
+
+
+# --- routes
+
+_GET: tuple[tuple[str, View], ...] = (
+    ("/", pages.overview),
+    ("/inspector/timeline", pages.timeline),
+    ("/inspector/sessions", pages.sessions),
+    ("/inspector/session", pages.session),
+    ("/inspector/records", pages.records),
+    ("/inspector/guidance", pages.guidance),
+    ("/inspector/merges", pages.merges),
+    ("/inspector/record", pages.item),
+    ("/inspector/turn", pages.item),
+    ("/inspector/expand", pages.expand),
+    ("/inspector/text", pages.text),
+    ("/inspector/search", pages.search),
+    ("/inspector/themes", pages.themes),
+    ("/inspector/health", pages.health),
+    ("/inspector/settings", pages.settings),
+    ("/login", show_login),
 )
-_WRITES: tuple[tuple[str, Work], ...] = (
-    ("/inspector/forget", acts.forget),
-    ("/inspector/restore", acts.restore),
-    ("/inspector/correct", acts.correct),
-    ("/inspector/pin", acts.pin),
-    ("/inspector/divide", acts.divide),
-    ("/inspector/undo", acts.undo),
+_POST: tuple[tuple[str, View], ...] = (
+    ("/inspector/forget", actions.forget),
+    ("/inspector/restore", actions.restore),
+    ("/inspector/correct", actions.correct),
+    ("/inspector/pin", actions.pin),
+    ("/inspector/divide", actions.divide),
+    ("/inspector/undo", actions.undo),
     ("/inspector/memory", choose_memory),
-    ("/login", enter),
-    ("/logout", leave),
+    ("/login", log_in),
+    ("/logout", log_out),
 )
 
 
 def inspector_routes(memories: Memories, token: str, rules: tuple[str, ...] = ()) -> list[BaseRoute]:
-    """Every page, act and file. `rules`: the rule files that the server gives every context."""
-    desk = Desk(memories, token, rules)
-    sealed = [Middleware(_Sealed, cache="no-store")]
-    pages = [Route(path, _endpoint(desk, work), methods=["GET"], middleware=sealed) for path, work in _READS]
-    posts = [Route(path, _endpoint(desk, work), methods=["POST"], middleware=sealed) for path, work in _WRITES]
+    """Return all pages, actions and files; `rules` are the rule files that the server adds to every context."""
+    inspector = Inspector(memories, token, rules)
+    headers = [Middleware(HeaderMiddleware, cache="no-store")]
+    routes: list[BaseRoute] = [
+        Route(path, _endpoint(inspector, view), methods=[method], middleware=headers)
+        for method, views in (("GET", _GET), ("POST", _POST))
+        for path, view in views
+    ]
     files = StaticFiles(directory=Path(__file__).parent / "static")
-    return [*pages, *posts, Mount("/static", files, middleware=[Middleware(_Sealed, cache="no-cache")])]
+    return [*routes, Mount("/static", files, middleware=[Middleware(HeaderMiddleware, cache="no-cache")])]
 
 
-def _endpoint(desk: Desk, work: Work) -> Callable[[Request], Awaitable[Response]]:
+def _endpoint(inspector: Inspector, view: View) -> Callable[[Request], Awaitable[Response]]:
     async def endpoint(request: Request) -> Response:
-        asked: Asked | None = None
+        parsed: PageRequest | None = None
         try:
-            asked = await read_asked(request, desk.settings.form_bytes)
-            return await run_in_threadpool(work, desk, asked)
-        except Exception as error:  # told on the page; what nobody expected goes to the log as well (faults.py)
-            return desk.fault(asked, error)
+            parsed = await parse_request(request, inspector.settings.form_bytes)
+            return await run_in_threadpool(view, inspector, parsed)
+        except Exception as error:  # shown on the page; unexpected ones are logged as well
+            return inspector.error_page(parsed, error)
 
     return endpoint
 
 
-class _Sealed:
-    """Adds the headers to every answer of an app."""
+class HeaderMiddleware:
+    """Adds the security headers to every response of an app."""
 
     def __init__(self, app: ASGIApp, cache: str) -> None:
         self._app = app
         self._cache = cache
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def sealed(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                headers.update({**_SEAL, "Cache-Control": self._cache})
+                headers.update({**_HEADERS, "Cache-Control": self._cache})
             await send(message)
 
         try:
-            await self._app(scope, receive, sealed)
-        except HTTPException as error:  # a file that is not there: told here, so that it is sealed as well
-            await PlainTextResponse(error.detail, error.status_code)(scope, receive, sealed)
+            await self._app(scope, receive, send_with_headers)
+        except HTTPException as error:  # a missing file: answered here, so that it gets the headers too
+            await PlainTextResponse(error.detail, error.status_code)(scope, receive, send_with_headers)

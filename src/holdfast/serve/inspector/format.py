@@ -1,4 +1,4 @@
-"""How numbers, times and texts are written on the pages."""
+"""Formatting for the pages: numbers, times, texts, cards of turns and records, and plots."""
 
 from __future__ import annotations
 
@@ -20,18 +20,16 @@ _ID = re.compile(r"\b[rt]-[0-9a-f]{12,40}\b")
 
 
 @dataclass(frozen=True)
-class Cut:
-    """A text as far as it is shown."""
+class ShortText:
+    """The beginning of a text."""
 
     text: str
-    left: int
-    """Characters that are not."""
+    rest: int
+    """Number of characters that are not shown."""
 
 
-def cut(text: str, most: int) -> Cut:
-    if len(text) <= most:
-        return Cut(text, 0)
-    return Cut(text[:most], len(text) - most)
+def shorten(text: str, limit: int) -> ShortText:
+    return ShortText(text[:limit], max(len(text) - limit, 0))
 
 
 def size(count: float) -> str:
@@ -42,18 +40,18 @@ def size(count: float) -> str:
     return f"{count:,.0f} {unit}" if unit == _UNITS[0] else f"{count:,.1f} {unit}"
 
 
-def several(count: int, noun: str, more: str = "") -> str:
-    """1 turn, 2 turns."""
-    return f"{count:,} {noun if count == 1 else more or noun + 's'}"
+def plural(count: int, noun: str, several: str = "") -> str:
+    """Format a count: 1 turn, 2 turns."""
+    return f"{count:,} {noun if count == 1 else several or noun + 's'}"
 
 
 def anchor(noun_id: str) -> str:
-    """An id that HTML and selectors take, whatever the noun is called."""
+    """Return an id that is valid in HTML and selectors."""
     return f"n-{blake2b(noun_id.encode(errors='surrogatepass'), digest_size=8).hexdigest()}"
 
 
-def linked(text: str) -> list[tuple[str, str | None]]:
-    """A reason in pieces, those that are ids of ours apart, so that a page can lead to them."""
+def split_ids(text: str) -> list[tuple[str, str | None]]:
+    """Split a text at our ids, so that a page can link to them."""
     pieces: list[tuple[str, str | None]] = []
     end = 0
     for found in _ID.finditer(text):
@@ -79,29 +77,28 @@ def _clock(at: datetime) -> str:
 
 
 def _plain(name: object) -> str:
-    """user_stated as a person would write it."""
+    """Write user_stated as `user stated`."""
     return str(name).replace("_", " ")
 
 
 FILTERS = {
     "anchor": anchor,
     "clock": _clock,
-    "cut": cut,
     "date": _date,
     "day": _day,
-    "linked": linked,
     "moment": _moment,
     "number": lambda count: f"{count:,}",
     "percent": lambda share: f"{share:.0%}",
     "plain": _plain,
-    "several": several,
+    "plural": plural,
+    "shorten": shorten,
     "size": size,
+    "split_ids": split_ids,
     "two": lambda value: f"{value:.2f}",
 }
 
 
-# --- Turns and records as the pages show them: with what became of them, not only what they say.
-
+# --- cards
 
 _SCORED = "gated"
 """The receipt of every judged turn; the pages show its score instead."""
@@ -123,7 +120,7 @@ class RecordCard:
 
     @property
     def in_place_of(self) -> tuple[str, str] | None:
-        """Why the operator had it remembered (acts.py), and the id it stands for."""
+        """The action that made it (actions.py), and the id of what it replaces."""
         given = self.record.metadata.get("given")
         known = given if isinstance(given, dict) else {}
         return next(((why, str(known[why])) for why in IN_PLACE if why in known), None)
@@ -134,11 +131,11 @@ class TurnCard:
     turn: Turn
     forgotten: bool
     made: tuple[Record, ...]
-    """What was read out of it."""
+    """Records made from it."""
     digests: tuple[Record, ...]
-    """What compactions made that stands for it."""
+    """Digests that replace it."""
     outcomes: tuple[Decision, ...]
-    """What the gates said of it."""
+    """Decisions of the gates."""
 
     @property
     def id(self) -> str:
@@ -172,12 +169,12 @@ def _turn_card(view: Snapshot, turn: Turn) -> TurnCard:
         view.is_hidden(turn.id),
         tuple(record for record in records if COMPACTION not in record.metadata),
         tuple(record for record in records if COMPACTION in record.metadata),
-        tuple(told for told in view.receipts(turn.id) if told.what != _SCORED),
+        tuple(decision for decision in view.receipts(turn.id) if decision.what != _SCORED),
     )
 
 
 def card_of(view: Snapshot, noun_id: str) -> RecordCard | TurnCard | None:
-    """The turn or record of an id as it stands now."""
+    """Return the turn or record with this id, as it is now."""
     if (turn := view.turn(noun_id)) is not None:
         return turn_cards(view, [turn])[0]
     if (record := view.record(noun_id)) is not None:
@@ -185,15 +182,11 @@ def card_of(view: Snapshot, noun_id: str) -> RecordCard | TurnCard | None:
     return None
 
 
-# --- Plots as numbers of an SVG: the templates draw them, style sheets colour them, and a table says the same in
-# words.
-
+# --- plots, as the numbers of an SVG
 
 WIDTH, HEIGHT = 640, 96
-_GAP = 0.18
-"""Of a bar's room."""
-_LEAST = 1.5
-"""What is there can be seen, however little it is."""
+_GAP = 0.18  # share of a bar's width
+_MIN_HEIGHT = 1.5  # of a bar that counts anything
 _SPANS = ((1, "day"), (7, "week"), (30, "30 days"), (365, "year"))
 
 
@@ -211,15 +204,15 @@ class Bar:
 class Plot:
     title: str
     about: str
-    """The whole plot in a sentence, for who does not see it."""
+    """The plot in one sentence, for people who cannot see it."""
     bars: tuple[Bar, ...]
     total: int
     most: int
     first: str
     last: str
-    """What stands at the two ends of the axis."""
+    """Labels at the two ends of the axis."""
     mark: float | None = None
-    """Where a line stands, in the plot's own width."""
+    """Position of a vertical line, if any."""
     mark_label: str = ""
 
     width: int = WIDTH
@@ -231,7 +224,7 @@ def _bars(counts: Sequence[tuple[str, int]]) -> tuple[Bar, ...]:
     room = WIDTH / max(len(counts), 1)
     bars = []
     for number, (label, count) in enumerate(counts):
-        tall = max(count / most * (HEIGHT - 2), _LEAST) if count else 0.0
+        tall = max(count / most * (HEIGHT - 2), _MIN_HEIGHT) if count else 0.0
         bars.append(
             Bar(round(number * room + room * _GAP / 2, 2), round(HEIGHT - tall, 2), round(room * (1 - _GAP), 2),
                 round(tall, 2), label, count)
@@ -240,7 +233,7 @@ def _bars(counts: Sequence[tuple[str, int]]) -> tuple[Bar, ...]:
 
 
 def histogram(bins: Sequence[Bin], threshold: float, turns: int) -> Plot:
-    """How the gate's scores lie, with a line at the threshold."""
+    """Plot the distribution of gate scores, with a line at the threshold."""
     step = bins[1].low - bins[0].low if len(bins) > 1 else 1.0
     counts = [(f"{one.low:.2f} to {one.low + step:.2f}", one.turns) for one in bins]
     above = sum(one.turns for one in bins if one.low >= threshold - step / 2)
@@ -256,22 +249,22 @@ def histogram(bins: Sequence[Bin], threshold: float, turns: int) -> Plot:
 
 
 def by_time(
-    days: Sequence[DayStats], readings: Sequence[tuple[str, Callable[[DayStats], int]]], most: int
+    days: Sequence[DayStats], counts_of: Sequence[tuple[str, Callable[[DayStats], int]]], max_bars: int
 ) -> list[Plot]:
-    """One plot for each reading over the same days; so many that they would be hairs are put together."""
+    """Make one plot per count over the same days; more days than bars are grouped."""
     if not days:
-        return [Plot(title, "Nothing has been judged yet.", (), 0, 0, "", "") for title, _ in readings]
+        return [Plot(title, "Nothing has been judged yet.", (), 0, 0, "", "") for title, _ in counts_of]
     first, last = date.fromisoformat(days[0].day), date.fromisoformat(days[-1].day)
     length = (last - first).days + 1
-    span, noun = next(((span, noun) for span, noun in _SPANS if length <= most * span), _SPANS[-1])
+    span, noun = next(((span, noun) for span, noun in _SPANS if length <= max_bars * span), _SPANS[-1])
     plots = []
-    for title, reading in readings:
+    for title, count_of in counts_of:
         counts = [0] * -(-length // span)
         for day in days:
-            counts[(date.fromisoformat(day.day) - first).days // span] += reading(day)
+            counts[(date.fromisoformat(day.day) - first).days // span] += count_of(day)
         named = [(_named(first + timedelta(days=number * span), span), count) for number, count in enumerate(counts)]
         peak = max(named, key=lambda one: one[1])
-        about = f"{sum(counts):,} from {first:%d %B %Y} to {last:%d %B %Y}; at most {peak[1]:,} a {noun} ({peak[0]})."
+        about = f"{sum(counts):,} from {first:%d %B %Y} to {last:%d %B %Y}; at most {peak[1]:,} per {noun} ({peak[0]})."
         plots.append(
             Plot(title, about, _bars(named), sum(counts), peak[1], f"{first:%d %b %Y}", f"{last:%d %b %Y}")
         )  # fmt: skip

@@ -1,7 +1,7 @@
-"""Answers in words that a model reads well: one line an item, dated, with its id, under a heading that says what it is.
+"""Answers as text for a model: a heading, then one line per item with its id and date.
 
-Stored text may come from anyone. It stands behind its heading on one line, escaped as in every context
-(context/escape.py), so it can neither begin a line of its own, nor speak as another, nor hide.
+Stored text may come from anyone. It follows its heading on one line, escaped as in every context (context/escape.py),
+so it can neither start a new line, nor pose as another item, nor hide.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ _NOTHING = "Memory holds nothing for this. Say so rather than guess."
 _EXAMPLES = 2  # of a theme: enough to see what its words mean
 
 
-class Telling:
-    """The words for every answer that a tool or resource gives."""
+class TextFormatter:
+    """Formats the answer of every tool and resource."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
 
-    def tell(self, answer: object) -> str:
+    def format(self, answer: object) -> str:
         match answer:
             case SearchAnswer():
                 return self._history(f"{len(answer.hits)} found, best first.", map(self._hit, answer.hits), answer)
@@ -63,20 +63,20 @@ class Telling:
             case Why():
                 return self._why(answer, " " + _one_line(self._cut(answer.text)))
             case Record():
-                return f"Kept as {_field(answer.id)}; memory_forget hides it again."
+                return f"Stored as {_field(answer.id)}; memory_forget hides it again."
             case Decision():
                 return f"{_field(answer.what)}: {_one_line(answer.reason)}"
             case Kept(turn=None):
-                return "A sign of life; nothing was kept."
+                return "A heartbeat; nothing was stored."
             case Kept(turn=Turn() as turn):
-                return f"Kept word for word as {_field(turn.id)} in session {_field(turn.session)}."
-        raise AssertionError(f"nobody said how to tell a {type(answer).__name__}")
+                return f"Stored word for word as {_field(turn.id)} in session {_field(turn.session)}."
+        raise AssertionError(f"no format for {type(answer).__name__}")
 
     def _history(self, heading: str, items: Iterable[str], answer: SearchAnswer | ThemesAnswer | None = None) -> str:
-        told = list(items)
+        lines = list(items)
         receipt: Receipt | None = None if answer is None else answer.receipt
         notes = _degraded(None if receipt is None else receipt.degraded)
-        return _lines(heading + " " + HISTORY, *told, *notes) if told else _lines(_NOTHING, *notes)
+        return _lines(heading + " " + HISTORY, *lines, *notes) if lines else _lines(_NOTHING, *notes)
 
     # --- one item each
 
@@ -122,19 +122,19 @@ class Telling:
         summary = f" {_one_line(self._cut(theme.summary))}" if theme.summary else ""
         return f"* {_one_line(theme.title or theme.label)} ({theme.turns} turns, {days}).{summary}"
 
-    def whole(self, why: Why) -> str:
-        """One turn or record with its whole text, each of its lines behind a bar, and what was decided about it."""
+    def format_whole(self, why: Why) -> str:
+        """Format one turn or record with its whole text, each line behind a bar, and the decisions about it."""
         quoted = BAR + encode(why.text).replace("\n", "\n" + BAR)
         return self._why(why, f"\n{quoted}")
 
     def _why(self, why: Why, text: str) -> str:
         place = f", session {_field(why.session)}" if why.session else ""
         decided = (f"* {_dated(one.at)}{_field(one.what)}: {_one_line(self._cut(one.reason))}" for one in why.decisions)
-        said = [f"- [{_field(why.id)}, {why.kind.value}{place}]{text}"]
-        said += ["What was decided about it:", *decided] if why.decisions else []
-        said += ["It comes from:", *map(self._turn, why.turns)] if why.turns else []
-        said += ["It became:", *map(self._record, why.records)] if why.records else []
-        return _lines(HISTORY, *said)
+        lines = [f"- [{_field(why.id)}, {why.kind.value}{place}]{text}"]
+        lines += ["Decisions about it:", *decided] if why.decisions else []
+        lines += ["It comes from:", *map(self._turn, why.turns)] if why.turns else []
+        lines += ["Records made from it:", *map(self._record, why.records)] if why.records else []
+        return _lines(HISTORY, *lines)
 
     def _thread(self, answer: ThreadAnswer) -> str:
         most = self._settings.mcp.session_turns
@@ -149,7 +149,7 @@ class Telling:
 
 
 def _one_line(text: str) -> str:
-    """Escaped; a new line is shown by its number, as every other character that ends a line is."""
+    """Escape a text; a new line becomes its number, like every other character that ends a line."""
     return encode(text).replace("\n", "&#xA;")
 
 

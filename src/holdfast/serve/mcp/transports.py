@@ -1,5 +1,7 @@
-"""MCP on stdio: a line of JSON is a message. The SDK's own transport drops what is in progress when stdin ends; this
-one lets every request that was read come to its answer, however the peer leaves or the process is stopped.
+"""Transports of MCP: stdio for `holdfast mcp`, and an ASGI app for streamable HTTP.
+
+The SDK's own stdio transport drops calls in progress when stdin ends. This one answers every request that was read,
+however the client leaves or the process is stopped.
 """
 
 from __future__ import annotations
@@ -8,6 +10,9 @@ import asyncio
 import json
 import logging
 import os
+import signal
+import sys
+import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import partial
@@ -35,38 +40,39 @@ from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
 from holdfast.serve.mcp.server import mcp_server
-from holdfast.serve.memories import Memories
-from holdfast.serve.rpc import lines
+from holdfast.serve.memories import JanitorSchedule, Memories
+from holdfast.serve.process import Stopping
+from holdfast.serve.rpc import read_lines
 from holdfast.settings import ServeSettings
 
 _log = logging.getLogger("holdfast")
 _END = object()
 
 
-class _Refusal(SessionMessage):
-    """What a peer is told of a line that is no message."""
+class _ErrorMessage(SessionMessage):
+    """The response to a line that is not a message."""
 
 
 _Outgoing = MemoryObjectSendStream[SessionMessage]
 
 
-class Pipes:
-    """One peer over two file descriptors. To be served in a daemon thread: a read of stdin cannot be woken, and the
-    threads that wait in one are daemons only if the loop's thread is.
+class StdioTransport:
+    """One client over two file descriptors. Run it in a daemon thread: a read of stdin cannot be woken, and the threads
+    that wait for it are daemons only if the thread of the event loop is one.
     """
 
     def __init__(self, source: int, target: int, settings: ServeSettings) -> None:
         self._source = source
         self._target = target
         self._settings = settings
-        self._asked: set[RequestId] = set()
+        self._pending: set[RequestId] = set()
         self._ending = False
         self._answered = anyio.Event()
         self._stop: Callable[[], object] | None = None
         self._stopping = False
 
     async def serve(self, server: Server[dict[str, object]]) -> None:
-        """Until the peer's messages end or `stop` is called, and what was asked is answered."""
+        """Serve until the client's messages end or `stop` is called, and all requests are answered."""
         to_server, from_peer = anyio.create_memory_object_stream[SessionMessage | Exception]()
         to_peer, from_server = anyio.create_memory_object_stream[SessionMessage]()
         try:
@@ -78,42 +84,40 @@ class Pipes:
             self._stop = None
 
     def stop(self) -> None:
-        """Read no more; from any thread."""
+        """Stop reading; may be called from any thread."""
         self._stopping = True
         if self._stop is not None:
             self._stop()
 
     async def _read(self, to_server: MemoryObjectSendStream[SessionMessage | Exception], to_peer: _Outgoing) -> None:
-        found = lines(partial(_read_bytes, self._source), self._settings.max_request_bytes)
+        lines = read_lines(partial(_read_bytes, self._source), self._settings.max_request_bytes)
         async with to_server, to_peer:
             with anyio.CancelScope() as reading:
                 self._stop = partial(asyncio.get_running_loop().call_soon_threadsafe, reading.cancel)
                 while not self._stopping:
-                    line = await anyio.to_thread.run_sync(_next, found, abandon_on_cancel=True)
+                    line = await anyio.to_thread.run_sync(_next, lines, abandon_on_cancel=True)
                     if line is _END:
                         break
-                    with anyio.CancelScope(shield=True):  # a message that was read is not lost by a stop
-                        message = self._understood(line)
-                        await (to_peer if isinstance(message, _Refusal) else to_server).send(message)
+                    with anyio.CancelScope(shield=True):  # a stop must not lose a message that was read
+                        message = self._parse(line)
+                        await (to_peer if isinstance(message, _ErrorMessage) else to_server).send(message)
             self._stop, self._ending = None, True
-            if self._asked:
+            if self._pending:
                 with anyio.move_on_after(self._settings.finish_s) as waiting:
                     await self._answered.wait()
                 if waiting.cancelled_caught:
-                    _log.warning("stopped while calls were still in progress; what was acknowledged is kept")
+                    _log.warning("stopped while calls were in progress; everything acknowledged is stored")
 
-    def _understood(self, line: object) -> SessionMessage:
+    def _parse(self, line: object) -> SessionMessage:
         if not isinstance(line, bytes):
-            most = self._settings.max_request_bytes
-            return _refusal(
-                INVALID_REQUEST, f"a message has at most {most:,} bytes, and this one was longer; send less"
-            )
+            limit = self._settings.max_request_bytes
+            return _error(INVALID_REQUEST, f"the message is longer than the maximum of {limit:,} bytes; send less")
         try:
             message = jsonrpc_message_adapter.validate_json(line, by_name=False)
         except ValidationError as error:
-            return _unreadable(line, error)
+            return _parse_error(line, error)
         if isinstance(message, JSONRPCRequest):
-            self._asked.add(message.id)
+            self._pending.add(message.id)
         elif isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
             self._settle((message.params or {}).get("requestId"))  # it will not be answered
         return SessionMessage(message)
@@ -124,19 +128,19 @@ class Pipes:
                 line = one.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
                 try:
                     await anyio.to_thread.run_sync(_write_bytes, self._target, line, abandon_on_cancel=True)
-                except OSError as error:  # what it asked for is done all the same
-                    _log.info("an answer found nobody: %s", error)
+                except OSError as error:  # the client left; its call is done all the same
+                    _log.info("a response could not be delivered: %s", error)
                 if isinstance(one.message, JSONRPCResponse | JSONRPCError):
                     self._settle(one.message.id)
 
     def _settle(self, request: object) -> None:
-        self._asked = {one for one in self._asked if one != request}
-        if self._ending and not self._asked:
+        self._pending = {one for one in self._pending if one != request}
+        if self._ending and not self._pending:
             self._answered.set()
 
 
-def _next(found: Iterator[bytes | None]) -> object:
-    return next(found, _END)
+def _next(lines: Iterator[bytes | None]) -> object:
+    return next(lines, _END)
 
 
 def _read_bytes(source: int, size: int) -> bytes:
@@ -152,30 +156,75 @@ def _write_bytes(target: int, line: bytes) -> None:
         rest = rest[os.write(target, rest) :]
 
 
-def _unreadable(line: bytes, error: ValidationError) -> SessionMessage:
-    code, said = INVALID_REQUEST, "this is no message of JSON-RPC 2.0; one object a line is one message"
+def _parse_error(line: bytes, error: ValidationError) -> SessionMessage:
+    message = "the line is not a JSON-RPC 2.0 message; send one object per line"
     try:
         found = json.loads(line)
     except (ValueError, RecursionError):
-        return _refusal(PARSE_ERROR, "this is no JSON; one object a line is one message")
-    if error.errors(include_url=False)[0]["type"] == "json_invalid":  # Python reads what UTF-8 cannot keep
-        said = "a text holds a lone surrogate, which no UTF-8 can keep; send it without"
+        return _error(PARSE_ERROR, "the line is not JSON; send one object per line")
+    if error.errors(include_url=False)[0]["type"] == "json_invalid":  # Python accepts what UTF-8 cannot encode
+        message = "a text contains a lone surrogate, which UTF-8 cannot encode"
     known = found.get("id") if isinstance(found, dict) and "method" in found else None
-    return _refusal(code, said, known if isinstance(known, str | int) and not isinstance(known, bool) else None)
+    return _error(
+        INVALID_REQUEST, message, known if isinstance(known, str | int) and not isinstance(known, bool) else None
+    )
 
 
-def _refusal(code: int, message: str, request: RequestId | None = None) -> SessionMessage:
-    return _Refusal(JSONRPCError(jsonrpc="2.0", id=request, error=ErrorData(code=code, message=message)))
+def _error(code: int, message: str, request: RequestId | None = None) -> SessionMessage:
+    return _ErrorMessage(JSONRPCError(jsonrpc="2.0", id=request, error=ErrorData(code=code, message=message)))
 
 
-# --- MCP over streamable HTTP, as one ASGI app for the server of serve/http.
+def run_mcp(memories: Memories, rules: tuple[str, ...] = (), stopping: Stopping = lambda: None) -> None:
+    """Serve the process that started this one until it closes stdin or a signal comes."""
+    settings = memories.settings.serve
+    transport = StdioTransport(*_take_stdio(), settings)
+    ended = threading.Event()
+    failed: list[BaseException] = []
+
+    def serve() -> None:
+        try:
+            anyio.run(transport.serve, mcp_server(memories, rules))
+        except BaseException as error:  # raised again in the main thread, which decides how the process ends
+            failed.append(error)
+        finally:
+            ended.set()
+
+    before = {name: signal.signal(name, lambda *_: ended.set()) for name in (signal.SIGTERM, signal.SIGINT)}
+    # A daemon, and so are the threads it starts: one that waits for stdin must not keep the process alive.
+    serving = threading.Thread(target=serve, name="holdfast-mcp", daemon=True)
+    serving.start()
+    try:
+        with JanitorSchedule(memories):
+            ended.wait()
+            stopping()
+            transport.stop()
+            serving.join(settings.stop_s)  # a client that does not read takes all of it
+    finally:
+        for name, known in before.items():
+            signal.signal(name, known)
+    if failed:
+        raise failed[0]
+
+
+def _take_stdio() -> tuple[int, int]:
+    """Reserve stdin and stdout for messages: other output goes to stderr, and other readers find the end."""
+    sys.stdout.flush()
+    source, target = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    return source, target
+
+
+# --- streamable HTTP
 
 
 class McpApp:
-    """An ASGI app for one path. It answers only while `run()` is entered, and that can be done once.
+    """An ASGI app for one path. It answers only while `run()` is entered, which can be done once.
 
-    It keeps no sessions: a client that was silent for a day, or whose server was started again, just goes on. And it
-    offers no stream to listen on, for it has nothing to say unasked; an answer is one JSON document.
+    It keeps no sessions, so a client can continue after a day of silence or a restart of the server. It offers no
+    stream, because it sends nothing unasked; a response is one JSON document.
     """
 
     def __init__(self, requests: StreamableHTTPSessionManager) -> None:
@@ -188,21 +237,17 @@ class McpApp:
         if scope["method"] == "POST":
             await self._requests.handle_request(scope, receive, send)
         else:
-            refusal = PlainTextResponse("There is no stream to listen on; POST a message.", 405, {"allow": "POST"})
+            refusal = PlainTextResponse("There is no stream to listen to; POST a message.", 405, {"allow": "POST"})
             await refusal(scope, receive, send)
 
 
 def mcp_app(
     memories: Memories, rules: Sequence[str] = (), *, hosts: Collection[str], origins: Collection[str]
 ) -> McpApp:
-    """The app for `/mcp`, to be hung behind the Guard, which has checked Host, Origin and token by then.
+    """Return the app for `/mcp`, behind AccessMiddleware, which checks Host, Origin and token first.
 
-        mcp = mcp_app(memories, rules, hosts=["127.0.0.1:8765"], origins=["http://127.0.0.1:8765"])
-        Starlette(routes=[Route("/mcp", mcp)], lifespan=…)     # a Route, not a Mount: the path is exact
-
-    The server's lifespan must enter it: `async with mcp.run(): yield`. Whose memory a request is about says its header
-    `Holdfast-Namespace`; without it, it is the server's own. `hosts` and `origins` are checked by the SDK a second
-    time, exactly as they are given.
+    The server's lifespan must enter `run()`. The header `Holdfast-Namespace` names the memory (default: the server's
+    own). The SDK checks `hosts` and `origins` a second time, exactly as they are given.
     """
     return McpApp(
         StreamableHTTPSessionManager(

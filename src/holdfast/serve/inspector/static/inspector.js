@@ -25,8 +25,8 @@
     } else if (event.key === "j") step(1);
     else if (event.key === "k") step(-1);
     else if (event.key === "Escape") {
-      const said = document.getElementById("said");
-      if (said) said.replaceChildren();
+      const message = document.getElementById("message");
+      if (message) message.replaceChildren();
     }
   });
 

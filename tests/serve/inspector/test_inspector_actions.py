@@ -1,4 +1,4 @@
-"""What a person does in the inspector: it does what it says, can be undone, and leaves its reason."""
+"""Actions in the inspector: their effect, their undo and their reason."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.model import Record
-from holdfast.serve.http.auth import COOKIE, cookie_for
+from holdfast.serve.token import COOKIE, cookie_for
 from tests.serve.inspector.inspector_site import HOST, LISTS, TOKEN, Page, Site, open_guarded, open_site
 from tests.support.memories import found
 
@@ -51,18 +51,18 @@ def bees(site: Site) -> Record:
 
 
 @pytest.mark.requirement("API-5")
-def test_a_record_is_forgotten_and_the_undo_brings_it_back(site: Site) -> None:
+def test_forgetting_a_record_can_be_undone(site: Site) -> None:
     record = bees(site)
     done = site.post("/inspector/forget", {"id": record.id})
     assert done.status == 200 and "Forgotten" in done.text and "Bring back" in done.text
     assert live(site) == [] and found(site.memory.search("hives in Ghent")) == []
-    assert "Taken back" in undo(site, done).text
+    assert "Undone" in undo(site, done).text
     assert live(site) == [record.text] == found(site.memory.search("hives in Ghent"))
     assert [one.what for one in site.memory.why(record.id).decisions] == ["remembered", "forgotten", "restored"]
 
 
 @pytest.mark.requirement("API-5")
-def test_a_turn_is_forgotten_brought_back_and_pinned(site: Site) -> None:
+def test_a_turn_can_be_forgotten_restored_and_pinned(site: Site) -> None:
     turn = site.memory.ingest("The ferry to Inis Oirr leaves at nine", role="assistant", session="a")
     site.post("/inspector/forget", {"id": turn.id})
     assert site.memory.thread("a") == []
@@ -75,7 +75,7 @@ def test_a_turn_is_forgotten_brought_back_and_pinned(site: Site) -> None:
 
 
 @pytest.mark.requirement("API-5", "INV-6")
-def test_a_correction_takes_the_place_of_the_old_text_and_says_so(site: Site) -> None:
+def test_a_correction_replaces_the_old_text_and_names_it(site: Site) -> None:
     old = site.memory.remember("Ida keeps eleven hives in Ghent", kind="preference")
     done = site.post("/inspector/correct", {"id": old.id, "text": " Ida keeps twelve hives in Ghent "})
     assert live(site) == ["Ida keeps twelve hives in Ghent"]
@@ -101,7 +101,7 @@ def test_a_correction_that_changes_nothing_is_refused(site: Site) -> None:
 
 
 @pytest.mark.requirement("API-5", "KEEP-2")
-def test_a_pinned_record_stands_at_the_operators_word_however_often_it_is_pinned(site: Site) -> None:
+def test_a_record_can_be_pinned_repeatedly(site: Site) -> None:
     site.memory.ingest("I keep eleven hives in Ghent and I always harvest in July")
     site.memory.flush()
     with site.memory.view as view:
@@ -127,17 +127,17 @@ def test_a_merge_is_shown_with_its_statements_and_can_be_divided(site: Site) -> 
         (merged,) = view.recent_records(5, live=None, merged=True)
     page = site.get("/inspector/merges")
     offered = [attrs["value"] for tag, attrs in page.elements if attrs.get("type") == "checkbox"]
-    assert offered == list(said) and "These are two" in page.text
+    assert offered == list(said) and "Divide" in page.text
     assert site.post("/inspector/divide", {"id": merged.id, "text": offered[:1]}).status == 422
     done = site.post("/inspector/divide", {"id": merged.id, "text": offered})
     assert live(site) == sorted(said) and merged.text in said
-    assert "Nothing was merged yet" in site.get("/inspector/merges").text
+    assert "No merges yet" in site.get("/inspector/merges").text
     undo(site, done)
     assert live(site) == [merged.text]
 
 
 @pytest.mark.requirement("API-5")
-def test_without_scripts_an_act_leads_to_the_page_of_what_it_was_about(site: Site) -> None:
+def test_without_scripts_an_action_redirects_to_the_item(site: Site) -> None:
     record = bees(site)
     answer = site.client.post("/inspector/forget", data={"id": record.id})
     assert (answer.status_code, answer.headers["location"]) == (303, f"/inspector/record?id={record.id}")
@@ -145,7 +145,7 @@ def test_without_scripts_an_act_leads_to_the_page_of_what_it_was_about(site: Sit
 
 
 @pytest.mark.requirement("API-5", "INV-4")
-def test_ids_of_another_memory_are_unknown_to_every_act(site: Site) -> None:
+def test_ids_of_another_memory_are_unknown_to_every_action(site: Site) -> None:
     with site.memories.lend("bo") as bo:
         other = bo.remember("the boat is blue")
     for act in ("forget", "restore", "correct", "pin", "divide", "undo"):
@@ -157,17 +157,17 @@ def test_ids_of_another_memory_are_unknown_to_every_act(site: Site) -> None:
 
 @pytest.mark.requirement("SAFE-4")
 @pytest.mark.parametrize("body", [b"\xff\xfe", b"id", b"%ff=%ff", b"id=" + b"x" * 3_000_000, b""])
-def test_a_form_that_cannot_be_read_is_refused(site: Site, body: bytes) -> None:
+def test_an_invalid_form_is_refused(site: Site, body: bytes) -> None:
     headers = {"Content-Type": "application/x-www-form-urlencoded", "HX-Request": "true"}
     answer = site.client.post("/inspector/forget", content=body, headers=headers)
     assert answer.status_code == 422 and "notice" in answer.text
 
 
-# --- behind the guard
+# --- behind the middleware
 
 
 @pytest.mark.requirement("API-5", "SAFE-3")
-def test_nobody_looks_without_the_cookie_and_a_browser_is_led_to_the_login(guarded: Site) -> None:
+def test_pages_need_the_cookie_and_redirect_to_the_login(guarded: Site) -> None:
     for address in LISTS[:-1]:
         assert guarded.client.get(address).status_code == 401
         led = guarded.client.get(address, headers={"Accept": "text/html"})
@@ -177,7 +177,7 @@ def test_nobody_looks_without_the_cookie_and_a_browser_is_led_to_the_login(guard
 
 
 @pytest.mark.requirement("API-5", "SAFE-3")
-def test_the_token_opens_the_door_and_logging_out_closes_it(guarded: Site) -> None:
+def test_the_token_logs_in_and_logout_ends_it(guarded: Site) -> None:
     wrong = guarded.client.post("/login", data={"token": TOKEN[:-1]}, headers=OWN)
     assert wrong.status_code == 403 and "set-cookie" not in wrong.headers
     right = guarded.client.post("/login", data={"token": TOKEN}, headers=OWN)
@@ -195,7 +195,7 @@ def test_the_token_opens_the_door_and_logging_out_closes_it(guarded: Site) -> No
     [{}, {"Origin": "null"}, {"Origin": "http://evil.example"}, {"Origin": f"http://{HOST}.evil.example"},
      {"Origin": f"https://{HOST}"}, {"Origin": f"HTTP://{HOST}"}],
 )  # fmt: skip
-def test_an_act_needs_the_cookie_and_a_page_of_our_own(guarded: Site, headers: dict[str, str]) -> None:
+def test_an_action_needs_the_cookie_and_our_own_page(guarded: Site, headers: dict[str, str]) -> None:
     record = guarded.memory.remember("Ida keeps eleven hives")
     fields = {"id": record.id}
     assert guarded.client.post("/inspector/forget", data=fields, headers=OWN).status_code == 401

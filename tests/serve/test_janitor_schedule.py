@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.memory import Memory
-from holdfast.serve.memories import Memories
-from holdfast.serve.process import Weekly
+from holdfast.serve.memories import JanitorSchedule, Memories
 from holdfast.settings import ServeSettings, Settings
 from holdfast.testing import HashEmbedder
 from holdfast.text.time import utc_now
@@ -40,32 +39,32 @@ def after(days: float) -> datetime:
     return utc_now() + timedelta(days=days)
 
 
-def test_it_runs_when_the_last_run_is_a_week_ago(tmp_path: Path) -> None:
+def test_the_janitor_runs_a_week_after_its_last_run(tmp_path: Path) -> None:
     with filled(tmp_path) as memories:
-        assert Weekly(memories, lambda: after(3)).look() == [], "what came this week is left alone"
-        weekly = Weekly(memories, lambda: after(8))
-        assert weekly.look() == ["ana"]
-        assert weekly.look() == [], "one look is enough"
+        assert JanitorSchedule(memories, lambda: after(3)).run_due() == [], "what came this week is left alone"
+        weekly = JanitorSchedule(memories, lambda: after(8))
+        assert weekly.run_due() == ["ana"]
+        assert weekly.run_due() == [], "one look is enough"
         with memories.lend() as memory:
             assert memory.janitor(dry_run=True).did == "done before"
-        assert Weekly(memories, lambda: after(6)).look() == [], "the log says when it ran last"
-        assert Weekly(memories, lambda: after(8)).look() == ["ana"]
+        assert JanitorSchedule(memories, lambda: after(6)).run_due() == [], "the log says when it ran last"
+        assert JanitorSchedule(memories, lambda: after(8)).run_due() == ["ana"]
 
 
-def test_it_can_be_turned_off_and_leaves_an_empty_memory_alone(tmp_path: Path) -> None:
+def test_the_schedule_can_be_disabled_and_skips_empty_memories(tmp_path: Path) -> None:
     with filled(tmp_path, replace(COUNTED, serve=ServeSettings(janitor=False))) as memories:
-        weekly = Weekly(memories, lambda: after(8))
-        weekly.start()
-        weekly.stop()
+        weekly = JanitorSchedule(memories, lambda: after(8))
+        with weekly:
+            pass
         with memories.lend() as memory:
             assert memory.janitor(dry_run=True).did == "dry run"
         with memories.lend("bo"):
             pass
-        assert weekly.look() == ["ana"]
+        assert weekly.run_due() == ["ana"]
 
 
 @pytest.mark.parametrize("server", [("rpc", "--listen", "stdio"), ("mcp",)])
-def test_a_server_on_pipes_runs_it_too(tmp_path: Path, server: tuple[str, ...]) -> None:
+def test_stdio_servers_run_the_janitor_too(tmp_path: Path, server: tuple[str, ...]) -> None:
     with filled(tmp_path):
         pass
     command = [sys.executable, "-m", "holdfast.cli", *server, "--store", str(tmp_path / "memory.db")]
@@ -79,10 +78,10 @@ def test_a_server_on_pipes_runs_it_too(tmp_path: Path, server: tuple[str, ...]) 
         assert memory.janitor(dry_run=True).did == "done before"
 
 
-def test_its_thread_looks_by_itself_and_ends_with_the_server(tmp_path: Path) -> None:
+def test_the_schedule_runs_in_a_thread_and_ends_with_the_server(tmp_path: Path) -> None:
     with filled(tmp_path) as memories:
-        weekly = Weekly(memories, lambda: after(8))
-        weekly.start()
-        weekly.stop()
+        weekly = JanitorSchedule(memories, lambda: after(8))
+        with weekly:
+            pass
         with memories.lend() as memory:
             assert memory.janitor(dry_run=True).did == "done before"

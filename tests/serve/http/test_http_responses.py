@@ -1,19 +1,17 @@
-"""How an answer leaves: head and body in one piece, and a head that has no body yet at once."""
+"""Responses arrive whole and in order, and slow calls are not cut off by connection time-outs."""
 
 from __future__ import annotations
 
 import json
-import socket
 from pathlib import Path
 
 import pytest
 
+from holdfast.settings import ServeSettings
 from tests.serve.http.http_peers import TOKEN, Server, served
-from tests.serve.peers import WAIT_S
+from tests.support.memories import WaitingEmbedder
 
 pytestmark = pytest.mark.requirement("API-5")
-
-_MANY = 30
 
 
 def _asked(server: Server, path: str, body: bytes, *lines: str, method: str = "POST") -> bytes:
@@ -24,18 +22,7 @@ def _asked(server: Server, path: str, body: bytes, *lines: str, method: str = "P
     return "\r\n".join([*head, "", ""]).encode() + body
 
 
-def test_an_answer_comes_in_one_piece(tmp_path: Path) -> None:
-    with served(tmp_path) as server, socket.create_connection(("127.0.0.1", server.port), WAIT_S) as peer:
-        for number in range(_MANY):
-            body = json.dumps({"text": f"buoy {number} is green", "session": "s"}).encode()
-            peer.sendall(_asked(server, "/v1/ingest", body))
-            piece = peer.recv(1 << 16)
-            head, _, kept = piece.partition(b"\r\n\r\n")
-            assert head.startswith(b"HTTP/1.1 200")
-            assert json.loads(kept)["turn"]["text"] == f"buoy {number} is green"
-
-
-def test_requests_that_come_at_once_are_answered_in_their_order(tmp_path: Path) -> None:
+def test_pipelined_requests_are_answered_in_order(tmp_path: Path) -> None:
     with served(tmp_path) as server:
         asked = [_asked(server, "/v1/status", b"{}"), _asked(server, "/v1/nowhere", b"{}")]
         last = _asked(server, "/healthz", b"", "Connection: close", method="GET")
@@ -44,7 +31,7 @@ def test_requests_that_come_at_once_are_answered_in_their_order(tmp_path: Path) 
     assert heard.endswith(b'{"ok":true}\n')
 
 
-def test_a_large_answer_and_a_streamed_one_arrive_whole(tmp_path: Path) -> None:
+def test_large_and_streamed_responses_arrive_whole(tmp_path: Path) -> None:
     long = "the log of the harbour, " * 40_000
     with served(tmp_path) as server, server.client() as client:
         kept = client.post("/v1/ingest", json={"text": long, "session": "s"})
@@ -52,3 +39,20 @@ def test_a_large_answer_and_a_streamed_one_arrive_whole(tmp_path: Path) -> None:
         told = [json.loads(line) for line in client.get("/v1/export").text.splitlines()]
         assert any(long in json.dumps(one) for one in told)
         assert client.head("/healthz").content == b""
+
+
+def test_a_slow_call_outlasts_the_time_out_for_request_heads(tmp_path: Path) -> None:
+    embedder = WaitingEmbedder()
+    with served(tmp_path, serve=ServeSettings(header_s=0.2), embedder=embedder) as server, server.client() as client:
+        client.post("/v1/ingest", json={"text": "the tide comes at noon"})
+        late = client.post("/v1/flush", json={"timeout": 1.0})
+        embedder.go.set()
+    assert (late.status_code, late.json()["title"]) == (409, "FlushTimeout")
+
+
+@pytest.mark.requirement("SAFE-3")
+def test_a_second_request_that_never_ends_is_cut_off(tmp_path: Path) -> None:
+    with served(tmp_path, serve=ServeSettings(header_s=0.3)) as server:
+        first = _asked(server, "/healthz", b"", method="GET")
+        heard = server.raw(first + b"GET /healthz HT")
+    assert heard.count(b"HTTP/1.1") == 1 and heard.endswith(b'{"ok":true}\n')

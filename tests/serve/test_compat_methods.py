@@ -42,7 +42,7 @@ def talk(peer: Peer) -> None:
     assert peer.call("flush") == OK
 
 
-def test_health_and_status_say_how_it_is(peer: Peer) -> None:
+def test_health_and_status_report_the_state(peer: Peer) -> None:
     assert peer.call("health") == {"ok": True, "message": "ready"}
     talk(peer)
     status = peer.call("status")
@@ -54,7 +54,7 @@ def test_health_and_status_say_how_it_is(peer: Peer) -> None:
     )  # fmt: skip
 
 
-def test_a_server_without_a_namespace_is_healthy_and_says_what_is_missing(open_peer: OpenPeer) -> None:
+def test_a_server_without_a_namespace_is_healthy(open_peer: OpenPeer) -> None:
     peer = open_peer(None)
     assert peer.call("health")["ok"] is True
     assert peer.call("status")["turnCount"] == 0
@@ -64,7 +64,7 @@ def test_a_server_without_a_namespace_is_healthy_and_says_what_is_missing(open_p
     assert ids(peer.call("search_text", collection="user:bo", text="who sails", k=5)) == ["f1"]
 
 
-def test_collections_are_made_once_and_unknown_ones_are_refused(peer: Peer) -> None:
+def test_unknown_collections_are_refused(peer: Peer) -> None:
     names = [
         "session:s1",
         "turns:ana",
@@ -80,7 +80,7 @@ def test_collections_are_made_once_and_unknown_ones_are_refused(peer: Peer) -> N
         assert peer.error("ensure_collections", collections=[name])["code"] == -32602
 
 
-def test_a_turn_keeps_the_hosts_id_and_metadata_and_is_stored_once(peer: Peer) -> None:
+def test_a_turn_keeps_the_hosts_id_and_metadata(peer: Peer) -> None:
     talk(peer)
     assert insert(peer, "session:s1", "m1", "I moved to Lisbon in May", role="user") == OK
     assert insert(peer, "turns:ana", "m1", "I moved to Lisbon in May", role="user", sessionId="s1") == OK
@@ -96,7 +96,7 @@ def test_a_turn_keeps_the_hosts_id_and_metadata_and_is_stored_once(peer: Peer) -
     assert peer.call("status")["turnCount"] == 3
 
 
-def test_an_id_with_another_text_is_refused_and_the_first_is_kept(peer: Peer) -> None:
+def test_an_id_with_another_text_is_refused(peer: Peer) -> None:
     talk(peer)
     for collection, name in (("session:s1", "m1"), ("user:ana", "f1")):
         error = peer.error("insert_text", collection=collection, id=name, text="something else", metadata={})
@@ -104,7 +104,7 @@ def test_an_id_with_another_text_is_refused_and_the_first_is_kept(peer: Peer) ->
     assert peer.call("status")["turnCount"] == 3
 
 
-def test_each_collection_is_searched_for_what_lies_in_it(peer: Peer) -> None:
+def test_each_collection_finds_its_own_items(peer: Peer) -> None:
     talk(peer)
     assert ids(peer.call("search_text", collection="session:s1", text="Lisbon", k=5), sort=True) == ["m1", "m2"]
     assert ids(peer.call("search_text", collection="session:s2", text="Lisbon", k=5)) == []
@@ -116,7 +116,7 @@ def test_each_collection_is_searched_for_what_lies_in_it(peer: Peer) -> None:
     assert peer.error("search_text", collection="session:s1", text="Lisbon", k=0)["code"] == -32602
 
 
-def test_global_is_for_everybody_and_no_user_finds_anothers(peer: Peer) -> None:
+def test_global_is_shared_and_users_are_separate(peer: Peer) -> None:
     insert(peer, "global", "g1", "The office closes at six", type="fact")
     insert(peer, "user:bo", "f1", "Bo keeps goats")
     peer.call("flush")
@@ -126,7 +126,7 @@ def test_global_is_for_everybody_and_no_user_finds_anothers(peer: Peer) -> None:
     assert peer.error("search_text", collection="user:bo", userId="ana", text="goats", k=5)["code"] == -32602
 
 
-def test_metadata_lists_what_has_it(peer: Peer) -> None:
+def test_list_by_meta_filters_by_metadata(peer: Peer) -> None:
     talk(peer)
     assert ids(peer.call("list_by_meta", collection="turns:ana", key="topic", value="ports")) == ["m1"]
     assert ids(peer.call("list_by_meta", collection="session:s1", key="role", value="assistant")) == ["m2"]
@@ -134,7 +134,7 @@ def test_metadata_lists_what_has_it(peer: Peer) -> None:
     assert "f1" in ids(peer.call("list_by_meta", collection="user:ana", key="type", value="fact"))
 
 
-def test_the_gating_scalar_has_every_signal_and_knows_what_was_said(peer: Peer) -> None:
+def test_the_gating_scalar_has_every_signal(peer: Peer) -> None:
     cold = peer.call("gating_scalar", userId="ana", text="I moved to Lisbon in May")
     assert set(cold) == set(SIGNALS)
     assert cold["h"] == 1.0 and cold["input_freq"] == 0.0
@@ -146,7 +146,7 @@ def test_the_gating_scalar_has_every_signal_and_knows_what_was_said(peer: Peer) 
     assert peer.call("gating_scalar", text="I moved to Lisbon in May") == warm
 
 
-def test_an_export_holds_every_turn_and_record_once(peer: Peer) -> None:
+def test_an_export_contains_every_turn_and_record_once(peer: Peer) -> None:
     talk(peer)
     records = cast("list[Answer]", peer.call("export_memory", userId="ana")["records"])
     assert all(list(one) == ["collection", "id", "text", "metadata"] for one in records)
@@ -157,7 +157,7 @@ def test_an_export_holds_every_turn_and_record_once(peer: Peer) -> None:
     assert peer.call("export_memory", userId="bo") == {"records": []}
 
 
-def test_what_is_deleted_is_found_nowhere_and_comes_back_when_it_is_inserted_again(peer: Peer) -> None:
+def test_deleted_items_are_hidden_until_inserted_again(peer: Peer) -> None:
     talk(peer)
     assert peer.call("delete", collection="session:s1", id="m1") == OK
     assert peer.call("delete_batch", collection="user:ana", ids=["f1", "there is none"]) == OK
@@ -170,7 +170,7 @@ def test_what_is_deleted_is_found_nowhere_and_comes_back_when_it_is_inserted_aga
 
 
 @pytest.mark.requirement("SAFE-5")
-def test_flushing_a_namespace_is_exact(peer: Peer) -> None:
+def test_flushing_a_namespace_affects_only_that_name(peer: Peer) -> None:
     for user in ("al", "alice"):
         insert(peer, f"turns:{user}", "m1", f"{user} sails on Sundays", role="user")
         insert(peer, f"user:{user}", "f1", f"{user} has a boat")
@@ -202,7 +202,7 @@ def test_a_session_is_compacted_and_its_rules_are_elevated(peer: Peer) -> None:
     assert peer.error("compact_session", sessionId="nowhere", force=False)["code"] == -32002
 
 
-def test_rules_are_read_from_their_files_and_never_written(open_peer: OpenPeer, tmp_path: Path) -> None:
+def test_rule_collections_are_read_only(open_peer: OpenPeer, tmp_path: Path) -> None:
     file = tmp_path / "AGENTS.md"
     file.write_text("# Rules\n\n- Never push to main.\n- Use tabs in Makefiles.\n")
     peer = open_peer(rules=(str(file),))
@@ -217,7 +217,7 @@ def test_rules_are_read_from_their_files_and_never_written(open_peer: OpenPeer, 
 
 
 @pytest.mark.requirement("INV-4", "SAFE-3")
-def test_a_bound_server_reaches_one_memory_and_reads_global(open_peer: OpenPeer) -> None:
+def test_a_bound_server_uses_one_memory_and_reads_global(open_peer: OpenPeer) -> None:
     open_peer("bo").call("insert_text", collection="user:bo", id="f1", text="Bo keeps goats", metadata={})
     peer = open_peer("ana", bound=True)
     for method, params in (
@@ -237,7 +237,7 @@ def test_a_bound_server_reaches_one_memory_and_reads_global(open_peer: OpenPeer)
 
 @pytest.mark.requirement("INV-4")
 @pytest.mark.parametrize("bound", [True, False])
-def test_a_namespace_beside_the_seeds_fields_is_the_calls_own_or_an_error(open_peer: OpenPeer, bound: bool) -> None:
+def test_a_contradicting_namespace_field_is_an_error(open_peer: OpenPeer, bound: bool) -> None:
     peer = open_peer("ana", bound=bound)
     peer.call("insert_text", collection="user:ana", id="f1", text="Ana keeps goats", metadata={}, namespace="ana")
     assert len(cast("list[Answer]", peer.call("export_memory", namespace="ana")["records"])) == 1
@@ -267,13 +267,13 @@ def test_a_namespace_beside_the_seeds_fields_is_the_calls_own_or_an_error(open_p
         ("list_by_meta", {"collection": "session:s", "key": "a"}, "value"),
     ],
 )
-def test_bad_input_is_named_and_changes_nothing(peer: Peer, method: str, params: Answer, named: str) -> None:
+def test_invalid_input_is_named_and_changes_nothing(peer: Peer, method: str, params: Answer, named: str) -> None:
     error = peer.error(method, **params)
     assert error["code"] == -32602 and named in str(error["message"])
     assert peer.call("status")["turnCount"] == 0
 
 
-def test_more_users_than_are_held_open_each_keep_their_own(open_peer: OpenPeer) -> None:
+def test_many_users_keep_their_own_memories(open_peer: OpenPeer) -> None:
     peer = open_peer(serve=ServeSettings(namespaces=2))
     for _ in range(2):
         for number in range(5):

@@ -1,4 +1,4 @@
-"""MCP over pipes, with peers who write lines by hand, write what is no message, and leave at will."""
+"""MCP over pipes, with clients that write lines by hand, send invalid ones, and leave at any time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 
 from holdfast.memory import Memory
 from holdfast.serve.mcp.server import mcp_server
-from holdfast.serve.mcp.transports import Pipes
+from holdfast.serve.mcp.transports import StdioTransport
 from holdfast.serve.memories import Memories
 from holdfast.settings import ServeSettings
 from tests.serve.mcp.mcp_peers import HELLO, PATIENT, line_of
@@ -65,10 +65,10 @@ class ByHand:
 
 
 @contextmanager
-def served(memories: Memories) -> Iterator[tuple[ByHand, Pipes]]:
+def served(memories: Memories) -> Iterator[tuple[ByHand, StdioTransport]]:
     source, to_server = os.pipe()
     from_server, target = os.pipe()
-    pipes = Pipes(source, target, memories.settings.serve)
+    pipes = StdioTransport(source, target, memories.settings.serve)
 
     def serve() -> None:
         anyio.run(pipes.serve, mcp_server(memories))
@@ -102,7 +102,7 @@ def peer(memories: Memories) -> Iterator[ByHand]:
         yield one
 
 
-def test_what_was_asked_is_answered_when_the_peer_ends_its_side(memories: Memories, peer: ByHand) -> None:
+def test_requests_are_answered_after_the_client_closes_stdin(memories: Memories, peer: ByHand) -> None:
     peer.say(HELLO, {"method": "notifications/initialized"})
     for number in range(30):
         peer.call("ingest", number, text=f"turn {number}", session="s1")
@@ -115,7 +115,7 @@ def test_what_was_asked_is_answered_when_the_peer_ends_its_side(memories: Memori
         assert memory.status().turns == 30
 
 
-def test_a_stop_reads_no_more_and_answers_what_was_read(memories: Memories) -> None:
+def test_a_stop_answers_the_requests_that_were_read(memories: Memories) -> None:
     with served(memories) as (peer, pipes):
         peer.hello()
         for number in range(20):
@@ -127,9 +127,9 @@ def test_a_stop_reads_no_more_and_answers_what_was_read(memories: Memories) -> N
         assert memory.status().turns == answered
 
 
-def test_a_stop_before_the_start_ends_it(memories: Memories) -> None:
+def test_a_stop_before_the_start_ends_the_transport(memories: Memories) -> None:
     source, to_server = os.pipe()
-    pipes = Pipes(source, 1, memories.settings.serve)
+    pipes = StdioTransport(source, 1, memories.settings.serve)
     pipes.stop()
     anyio.run(pipes.serve, mcp_server(memories))
     os.close(source)
@@ -137,7 +137,7 @@ def test_a_stop_before_the_start_ends_it(memories: Memories) -> None:
 
 
 @pytest.mark.requirement("SAFE-4")
-def test_lines_that_are_no_messages_are_told_and_the_next_one_is_answered(peer: ByHand) -> None:
+def test_invalid_lines_get_an_error_and_the_next_is_answered(peer: ByHand) -> None:
     peer.hello()
     wrong = [
         (b"this is no JSON", None, -32700),
@@ -165,7 +165,7 @@ def test_lines_that_are_no_messages_are_told_and_the_next_one_is_answered(peer: 
     assert peer.hear() == {"jsonrpc": "2.0", "id": 5, "result": {}}
 
 
-def test_a_call_that_its_peer_gave_up_does_not_keep_the_server(peer: ByHand, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_cancelled_call_does_not_keep_the_server_running(peer: ByHand, caplog: pytest.LogCaptureFixture) -> None:
     peer.hello()
     peer.call("themes", 7, since=None)
     peer.say({"method": "notifications/cancelled", "params": {"requestId": 7}})
@@ -174,7 +174,7 @@ def test_a_call_that_its_peer_gave_up_does_not_keep_the_server(peer: ByHand, cap
     assert "in progress" not in caplog.text
 
 
-def test_a_peer_that_no_longer_listens_loses_answers_and_no_turn(memories: Memories, tmp_path: Path) -> None:
+def test_a_client_that_stops_reading_loses_no_turn(memories: Memories, tmp_path: Path) -> None:
     with served(memories) as (peer, _):
         peer.hello()
         os.dup2(os.open(os.devnull, os.O_RDONLY), peer.out.fileno())  # nobody reads the pipe now
