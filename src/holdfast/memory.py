@@ -59,21 +59,21 @@ if TYPE_CHECKING:
     from holdfast.gate.score import Signals
     from holdfast.results import (
         Active,
-        BackedUp,
+        BackupResult,
         Calibration,
         Compaction,
         Context,
-        Copied,
-        Erased,
-        Exported,
+        CopyResult,
+        EraseResult,
+        ExportResult,
         History,
-        Imported,
+        ImportResult,
+        JanitorResult,
         Pair,
-        Restored,
+        RestoreResult,
         StandingSection,
         Stats,
         Themes,
-        Tidied,
         Tuning,
     )
     from holdfast.upkeep.findings import Diagnosis
@@ -660,7 +660,7 @@ class Memory:
         self._store.clear_views(self.namespace)
         self._engine.worker.flush(self.namespace, None, progress)
 
-    def janitor(self, dry_run: bool = False, cull: bool = False, undo: str | None = None) -> Tidied:
+    def janitor(self, dry_run: bool = False, cull: bool = False, undo: str | None = None) -> JanitorResult:
         """Trust less what nobody ever found (docs/upkeep.md): one notch, once a week; `undo` takes a run back.
 
         With `cull` what is not the user's own word is hidden instead, as `forget` does; nothing is destroyed.
@@ -679,15 +679,15 @@ class Memory:
         With `fix` what can be derived from the log is dropped and derived anew; no turn and no act is touched. With
         `alone` the store's integrity is left out, which is about other namespaces too.
         """
-        from holdfast.upkeep.doctor import examine, fixed, heal
+        from holdfast.upkeep.doctor import examine, fixed_checks, repair
 
         found = examine(*self._patient(), self._shared.clock(), self._catch_up(), alone)
         if not fix or not any(one.count and one.fixable for one in found.findings):
             return found
-        heal(self._store, self.namespace, found, self._engine.fingerprint)
+        repair(self._store, self.namespace, found, self._engine.fingerprint)
         self._engine.worker.flush(self.namespace, None, progress)
         after = examine(*self._patient(), self._shared.clock(), self._engine.worker.behind(self.namespace), alone)
-        return replace(after, fixed=fixed(found, after))
+        return replace(after, fixed=fixed_checks(found, after))
 
     def _patient(self) -> tuple[Store, str, GuardedEmbedder | None, Settings]:
         return self._store, self.namespace, self._engine.embedder, self._settings
@@ -712,13 +712,13 @@ class Memory:
             path, open_guarded(known.embedder.profile if embedder is None else embedder, known), known, utc_now()
         )
 
-    def export(self, path: str | os.PathLike[str] | BinaryIO, progress: Progress | None = None) -> Exported:
+    def export(self, path: str | os.PathLike[str] | BinaryIO, progress: Progress | None = None) -> ExportResult:
         """Write this namespace's log to a JSONL file: every turn and act, in order (docs/transfer.md)."""
         from holdfast.upkeep.transfer import export_log
 
         return export_log(self._store, self.namespace, path, self._shared.clock(), progress)
 
-    def import_file(self, path: str | os.PathLike[str] | BinaryIO, progress: Progress | None = None) -> Imported:
+    def import_file(self, path: str | os.PathLike[str] | BinaryIO, progress: Progress | None = None) -> ImportResult:
         """Take over the log of an export: all of it or nothing, and only what is not here yet."""
         from holdfast.upkeep.transfer import import_log
 
@@ -734,7 +734,7 @@ class Memory:
         record: str | None = None,
         prove: bool = False,
         progress: Progress | None = None,
-    ) -> Erased:
+    ) -> EraseResult:
         """Destroy a session, a turn, a record or all of this namespace, with everything derived from it.
 
         By exact name, for good: the log, the views and the bytes in the files. `prove` searches them for what was
@@ -758,7 +758,7 @@ class Memory:
 
         return erase(self._store, self.namespace, scope, noun, self._shared.clock(), settle, prove)
 
-    def backup(self, path: str | os.PathLike[str], progress: Progress | None = None) -> BackedUp:
+    def backup(self, path: str | os.PathLike[str], progress: Progress | None = None) -> BackupResult:
         """Copy the whole store, every namespace in it, while others write; the copy is checked."""
         from holdfast.upkeep.backup import back_up
 
@@ -771,7 +771,7 @@ class Memory:
         namespaces: Sequence[str] | None = None,
         progress: Progress | None = None,
         settings: Settings | None = None,
-    ) -> Copied:
+    ) -> CopyResult:
         """Copy the logs of these namespaces, or of all, into another store of any engine; again, it adds what is new.
 
         Views are derived where they arrive, when somebody opens them there.
@@ -793,7 +793,7 @@ class Memory:
         location: str | os.PathLike[str] | None = None,
         force: bool = False,
         progress: Progress | None = None,
-    ) -> Restored:
+    ) -> RestoreResult:
         """Put a checked copy of a backup where the store is; with `force` what is there is kept aside."""
         from holdfast.upkeep.backup import restore
 

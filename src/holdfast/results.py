@@ -278,7 +278,7 @@ class StandingSection:
 
 
 @dataclass(frozen=True)
-class Exported:
+class ExportResult:
     """An export that is on disk, whole."""
 
     path: str
@@ -292,7 +292,7 @@ class Exported:
 
 
 @dataclass(frozen=True)
-class Imported:
+class ImportResult:
     """What an import did with the lines of a file."""
 
     path: str
@@ -326,7 +326,7 @@ class CopiedNamespace:
 
 
 @dataclass(frozen=True)
-class Copied:
+class CopyResult:
     """Namespaces that were copied from one store into another."""
 
     source: str
@@ -367,7 +367,7 @@ class Proof:
 
 
 @dataclass(frozen=True)
-class Erased:
+class EraseResult:
     """What an erase destroyed."""
 
     namespace: str
@@ -398,7 +398,7 @@ class Erased:
 
 
 @dataclass(frozen=True)
-class BackedUp:
+class BackupResult:
     """A backup that was made and checked."""
 
     path: str
@@ -413,7 +413,7 @@ class BackedUp:
 
 
 @dataclass(frozen=True)
-class Restored:
+class RestoreResult:
     """A store that was put in place from a backup."""
 
     store: str
@@ -445,7 +445,7 @@ class Tended:
 
 
 @dataclass(frozen=True)
-class Tidied:
+class JanitorResult:
     """What a run of the janitor did, or would do."""
 
     run: str
@@ -646,13 +646,13 @@ class StatusAnswer(Status):
 
 
 @dataclass(frozen=True)
-class ImportAnswer(Imported):
+class ImportAnswer(ImportResult):
     degraded: str | None = None
     """What keeps the new turns from being found by meaning; they are kept, and found by words."""
 
     @classmethod
-    def of(cls, made: Imported, degraded: str | None) -> Self:
-        return cls(**{field.name: getattr(made, field.name) for field in fields(Imported)}, degraded=degraded)
+    def of(cls, made: ImportResult, degraded: str | None) -> Self:
+        return cls(**{field.name: getattr(made, field.name) for field in fields(ImportResult)}, degraded=degraded)
 
 
 @dataclass(frozen=True)

@@ -27,30 +27,30 @@ from holdfast.probe.run import GateReport, ProbeReport, gate, run_probes
 from holdfast.probe.sweep import Sweep, Tried
 from holdfast.results import (
     Active,
-    BackedUp,
+    BackupResult,
     Calibration,
     Compaction,
     ContextAnswer,
-    Copied,
+    CopyResult,
     DraftsAnswer,
-    Erased,
+    EraseResult,
     ErrorAnswer,
-    Exported,
+    ExportResult,
     History,
     ImportAnswer,
     IngestAnswer,
+    JanitorResult,
     Problem,
     RebuildAnswer,
     RecentAnswer,
     RecentExchanges,
     RecentTurns,
-    Restored,
+    RestoreResult,
     Stats,
     StatusAnswer,
     StoreAnswer,
     ThemesAnswer,
     ThreadAnswer,
-    Tidied,
     Tuning,
 )
 from holdfast.serve.http.openapi import openapi
@@ -211,7 +211,7 @@ def _run_upkeep(folder: Path) -> dict[str, object]:
         return {"janitor": memory.janitor(dry_run=True), "doctor": memory.doctor()}
 
 
-def _run_erase(folder: Path) -> Erased:
+def _run_erase(folder: Path) -> EraseResult:
     """On a store of its own; sizes of files and how many strings they are searched for are no part of the shape."""
     clock = FixedClock(datetime(2026, 5, 4, 8, 30, tzinfo=UTC))
     with Memory(folder / "erase.db", "ana", embedder=HashEmbedder(), clock=clock) as memory:
@@ -303,14 +303,14 @@ SHAPES: Mapping[str, object] = {
     "status": StatusAnswer,
     "store-rebuild": RebuildAnswer,
     "store-info": StoreAnswer,
-    "export": Exported,
+    "export": ExportResult,
     "import": ImportAnswer,
-    "backup": BackedUp,
-    "erase": Erased,
-    "janitor": Tidied,
+    "backup": BackupResult,
+    "erase": EraseResult,
+    "janitor": JanitorResult,
     "doctor": Diagnosis,
-    "restore": Restored,
-    "copy": Copied,
+    "restore": RestoreResult,
+    "copy": CopyResult,
     "error": ErrorAnswer,
     "bench-speed": SpeedFigures,
     "bench-hostile": HostileFigures,

@@ -12,10 +12,10 @@ import typer
 from holdfast.cli.options import EmbedderOption, JsonOption, NamespaceOption, StoreOption, open_memory, open_to_read
 from holdfast.cli.render import calm, console, counted
 from holdfast.cli.run import as_text, bar, print_json
-from holdfast.results import BackedUp, Exported, ImportAnswer, Restored
+from holdfast.results import BackupResult, ExportResult, ImportAnswer, RestoreResult
 
 if TYPE_CHECKING:
-    from holdfast.results import Copied
+    from holdfast.results import CopyResult
 
 _STREAM = "-"
 
@@ -144,7 +144,7 @@ def copy(
         _show(made)
 
 
-def _show(made: Copied) -> None:
+def _show(made: CopyResult) -> None:
     from holdfast.cli.render import calm, console, counted
 
     out = console()
@@ -163,7 +163,7 @@ def _show(made: Copied) -> None:
 # --- What export, import, backup and restore say for a person's eyes.
 
 
-def show_exported(made: Exported, to_stderr: bool = False) -> None:
+def show_exported(made: ExportResult, to_stderr: bool = False) -> None:
     out = console()
     out.stderr = to_stderr
     out.print(
@@ -187,18 +187,18 @@ def show_imported(made: ImportAnswer) -> None:
         out.print(f"kept, but not yet found by meaning: {calm(made.degraded)}")
 
 
-def show_backed_up(made: BackedUp) -> None:
+def show_backed_up(made: BackupResult) -> None:
     console().print(f"{calm(made.path)}: {_held(made)}, checked, {made.seconds:.1f} s")
 
 
-def show_restored(made: Restored) -> None:
+def show_restored(made: RestoreResult) -> None:
     out = console()
     out.print(f"{calm(made.store)}: {_held(made)}, checked, {made.seconds:.1f} s")
     if made.kept_aside is not None:
         out.print(f"what was there is kept as {calm(made.kept_aside)}")
 
 
-def _held(made: BackedUp | Restored) -> str:
+def _held(made: BackupResult | RestoreResult) -> str:
     return f"{counted(made.turns, 'turn')} of {counted(made.namespaces, 'namespace')}, {_size(made.size_bytes)}"
 
 

@@ -26,7 +26,7 @@ from holdfast.cli.options import (
 from holdfast.cli.render import calm, console, counted
 from holdfast.cli.run import bar, print_json
 from holdfast.cli.serve_verbs import add_server_verbs
-from holdfast.results import Erased, Proof, Tended, Tidied
+from holdfast.results import EraseResult, JanitorResult, Proof, Tended
 from holdfast.upkeep.findings import Diagnosis, Finding
 
 if TYPE_CHECKING:
@@ -230,7 +230,7 @@ def rebuild(
 # --- What an erase says for a person's eyes.
 
 
-def show_erased(made: Erased) -> None:
+def show_erased(made: EraseResult) -> None:
     out = console()
     out.print(
         f"erased {counted(made.turns, 'turn')}, {counted(made.records, 'record')}, {counted(made.acts, 'act')} and "
@@ -277,7 +277,7 @@ _SAID = {
 }
 
 
-def show_tidied(made: Tidied) -> None:
+def show_tidied(made: JanitorResult) -> None:
     out = console()
     if made.did in _SAID:
         out.print(_SAID[made.did].format(run=calm(made.run)))

@@ -22,7 +22,7 @@ from holdfast.errors import (
     StoreError,
 )
 from holdfast.model import SearchAnswer
-from holdfast.results import ContextAnswer, Erased, StatusAnswer, ThemesAnswer
+from holdfast.results import ContextAnswer, EraseResult, StatusAnswer, ThemesAnswer
 from holdfast.upkeep.findings import Diagnosis
 
 _log = logging.getLogger("holdfast")
@@ -132,7 +132,7 @@ def discreet_answer(made: object, places: Sequence[str]) -> object:
             return replace(made, store="", size_bytes=0, embedder=embedder, degraded=told(made.degraded))
         case Diagnosis():
             return replace(made, source="")
-        case Erased():
+        case EraseResult():
             copies = (_A_COPY,) * len(made.copies)
             return replace(made, copies=copies, pending=told(made.pending), degraded=told(made.degraded))
         case SearchAnswer() | ThemesAnswer() if made.receipt.degraded is not None:

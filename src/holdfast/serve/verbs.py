@@ -22,9 +22,10 @@ from holdfast.results import (
     Calibration,
     Compaction,
     ContextAnswer,
-    Erased,
+    EraseResult,
     Flushed,
     History,
+    JanitorResult,
     Kept,
     KeptMany,
     RecentAnswer,
@@ -34,7 +35,6 @@ from holdfast.results import (
     StatusAnswer,
     ThemesAnswer,
     ThreadAnswer,
-    Tidied,
 )
 from holdfast.results import recent_answer as as_recent
 from holdfast.serve import inputs
@@ -119,7 +119,7 @@ def _status(memory: Memory, given: inputs.StatusAsked, around: Surroundings) -> 
     return StatusAnswer.of(memory.status(), tuple(memory.check()) if given.check else None)
 
 
-def _erase(memory: Memory, given: inputs.Erase, around: Surroundings) -> Erased:
+def _erase(memory: Memory, given: inputs.Erase, around: Surroundings) -> EraseResult:
     if given.prove and around.confined:  # its counts say whether other memories hold the same words
         raise Refused(
             "a proof looks through all bytes of the store, those of other memories too, and this connection reaches "
@@ -168,7 +168,7 @@ _ALL = (
     Verb("forget", "Hide a turn or record from recall; it can be undone, and the log keeps it.", _WRITES,
          inputs.Forget, Decision, lambda memory, given, _: memory.forget(given.id, given.undo)),
     Verb("erase", "Destroy a session, a turn, a record or everything, with all that was derived from it, for good.",
-         _DESTROYS, inputs.Erase, Erased, _erase, slow=True),
+         _DESTROYS, inputs.Erase, EraseResult, _erase, slow=True),
     Verb("why", "Say everything that was decided about a turn or record, and why.", _READS, inputs.Noun, Why,
          lambda memory, given, _: memory.why(given.id)),
     Verb("history", "Say what a record replaced and what replaced it, oldest first.", _READS, inputs.Noun, History,
@@ -180,7 +180,7 @@ _ALL = (
     Verb("calibrate", "Learn from labels how useful turns are at each score; without labels, show what is stored.",
          _WRITES, inputs.Calibrate, Calibration, lambda memory, given, _: memory.calibrate(given.labels)),
     Verb("janitor", "Trust less what nobody ever found; a run can be undone, and a dry run changes nothing.",
-         _WRITES, inputs.Janitor, Tidied,
+         _WRITES, inputs.Janitor, JanitorResult,
          lambda memory, given, _: memory.janitor(given.dry_run, given.cull, given.undo), slow=True),
     Verb("doctor", "Examine the memory: copies, junk, stale and broken things, with rates and examples; fix heals.",
          _WRITES, inputs.Doctor, Diagnosis,
