@@ -15,7 +15,7 @@ from holdfast.gate.calibrate import Label
 from holdfast.memory import DEFAULT_SESSION, Memory
 from holdfast.model import Decision, Exchange, Hits, Metadata, Record, Session, Status, Turn, Why
 from holdfast.models.embedder import Embedder
-from holdfast.results import Active, Calibration, Compaction, History, Pair, StandingSection, Stats, Themes, Tuning
+from holdfast.results import ActiveView, Calibration, Compaction, History, Pair, StandingSection, Stats, Themes, Tuning
 from holdfast.settings import Settings
 from holdfast.text.time import Clock, Moment, utc_now
 
@@ -157,7 +157,7 @@ class AsyncMemory:
     async def expand(self, noun_id: str) -> list[Turn]:
         return await _in_thread(self._memory.expand, noun_id)
 
-    async def active(self, session: str) -> Active:
+    async def active(self, session: str) -> ActiveView:
         return await _in_thread(self._memory.active, session)
 
     async def context(

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from holdfast.gate.calibrate import Label
     from holdfast.gate.score import Signals
     from holdfast.results import (
-        Active,
+        ActiveView,
         BackupResult,
         Calibration,
         Compaction,
@@ -538,7 +538,7 @@ class Memory:
             turns = [turn for turn_id in noun.turn_ids if (turn := view.turn(turn_id)) is not None]
         return sorted(turns, key=lambda turn: (turn.at, turn.seq))
 
-    def active(self, session: str) -> Active:
+    def active(self, session: str) -> ActiveView:
         """What stands for a conversation now: digests and guidance in place of old turns, then the turns."""
         from holdfast.compact.run import read_active
         from holdfast.models.tokens import open_counter
@@ -750,7 +750,8 @@ class Memory:
             self._engine.cache.clear()
             try:
                 self._engine.worker.flush(self.namespace, None, progress)
-                remade = sum(self._engine.compaction.of(self.namespace).again(name, ids) for name, ids in bared.items())
+                compactor = self._engine.compaction.of(self.namespace)
+                remade = sum(compactor.recompact(name, ids) for name, ids in bared.items())
                 self._engine.worker.flush(self.namespace, None)
             except (ModelError, StoreError) as error:  # it is erased all the same
                 return 0, str(error)

@@ -250,7 +250,7 @@ class Compaction:
 
 
 @dataclass(frozen=True)
-class Active:
+class ActiveView:
     """What stands for a conversation: its digests and its guidance, then the turns as they were said."""
 
     session: str

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from holdfast.compact.abstract import unfaithful
+from holdfast.compact.abstract import SourceTurns, unsupported
 from holdfast.errors import InputError
 from holdfast.memory import Memory
 from holdfast.probe.run import read_text
@@ -319,5 +319,5 @@ def _look(memory: Memory, sessions: Sequence[str], told: _Told, planted: Sequenc
         guidance += [record.text for record in view.guidance]
         for record in view.summaries:
             told.confidence += record.confidence
-            told.unfaithful += unfaithful(record.text, memory.expand(record.id))
+            told.unfaithful += unsupported(record.text, SourceTurns(memory.expand(record.id)))
     told.kept |= {one.turn for one in planted if any(one.text in text for text in guidance)}

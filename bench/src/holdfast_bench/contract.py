@@ -26,7 +26,7 @@ from holdfast.probe.probes import Probe
 from holdfast.probe.run import GateReport, ProbeReport, gate, run_probes
 from holdfast.probe.sweep import Sweep, Tried
 from holdfast.results import (
-    Active,
+    ActiveView,
     BackupResult,
     Calibration,
     Compaction,
@@ -288,7 +288,7 @@ SHAPES: Mapping[str, object] = {
     "forget": Decision,
     "compact": Compaction,
     "expand": RecentTurns,
-    "active": Active,
+    "active": ActiveView,
     "why": Why,
     "history": History,
     "stats": Stats,

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from holdfast.model import Decision, Exchange, Hit, Hits, Receipt, Record, Status, Turn, Why
-from holdfast.results import Active, Compaction, Context, Theme, Themes
+from holdfast.results import ActiveView, Compaction, Context, Theme, Themes
 
 if TYPE_CHECKING:
     from holdfast.results import IngestAnswer, RebuildAnswer
@@ -316,7 +316,7 @@ def show_compaction(made: Compaction) -> None:
         out.print(Text(f"look at it with: holdfast active {calm(made.session)}", style="dim"))
 
 
-def show_active(view: Active, full: bool) -> None:
+def show_active(view: ActiveView, full: bool) -> None:
     out = console()
     held = ((view.summaries, "digest"), (view.guidance, "rule"), (view.turns, "turn"))
     counts = ", ".join(counted(len(nouns), noun) for nouns, noun in held)

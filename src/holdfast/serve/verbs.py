@@ -18,7 +18,7 @@ from holdfast.errors import Refused
 from holdfast.memory import Memory
 from holdfast.model import Decision, Record, SearchAnswer, Why
 from holdfast.results import (
-    Active,
+    ActiveView,
     Calibration,
     Compaction,
     ContextAnswer,
@@ -162,7 +162,7 @@ _ALL = (
     Verb("expand", "Give back the turns that a summary, or any other record, was made of.", _READS, inputs.Noun,
          RecentTurns, lambda memory, given, _: RecentTurns(tuple(memory.expand(given.id)))),
     Verb("active", "Show what stands for a conversation now: digests and guidance, then the turns.", _READS,
-         inputs.SessionNamed, Active, lambda memory, given, _: memory.active(given.session)),
+         inputs.SessionNamed, ActiveView, lambda memory, given, _: memory.active(given.session)),
     Verb("remember", "Keep an explicit memory that no gate judges.", _WRITES, inputs.Remember, Record,
          lambda memory, given, _: memory.remember(given.text, given.kind, given.key, given.metadata)),
     Verb("forget", "Hide a turn or record from recall; it can be undone, and the log keeps it.", _WRITES,
