@@ -36,8 +36,8 @@ OF_FILES: dict[str, tuple[str, ...]] = {
     "upkeep/test_backup.py": (),
     "upkeep/test_copying.py": (),
     "worker/test_counters.py": (
-        "test_a_store_that_cannot_take_the_counts_costs_the_counts_and_no_answer",
-        "test_a_thread_writes_what_was_found_without_being_asked",
+        "test_a_store_that_cannot_write_counts_loses_no_answer",
+        "test_a_background_thread_writes_the_counts",
     ),
     "upkeep/test_doctor.py": (
         "test_a_planted_fault_is_found_and_repaired",

@@ -32,7 +32,7 @@ from holdfast.compact.summarize import (
 )
 from holdfast.errors import ModelError
 from holdfast.model import Turn
-from holdfast.models.chat import Chat, Message, Schema, unfenced
+from holdfast.models.chat import Chat, Message, Schema, strip_fence
 from holdfast.settings import CompactSettings
 from holdfast.text.sentences import sentences
 from holdfast.text.time import MONTH, MONTH_NUMBER, read_spans
@@ -151,7 +151,7 @@ def _ask(excerpts: Sequence[Excerpt], chat: Chat, settings: CompactSettings) -> 
     if time.monotonic() - started > settings.deadline_s:
         raise _Rejected(f"it came after {settings.deadline_s:g} s")
     try:
-        return _SummaryReply.model_validate_json(unfenced(answer))
+        return _SummaryReply.model_validate_json(strip_fence(answer))
     except ValidationError as error:
         first = error.errors(include_input=False)[0]
         raise _Rejected(f"it does not have the requested form ({first['msg']})") from error

@@ -25,7 +25,7 @@ from holdfast.errors import ModelError, ModelMisbehaved, ModelUnavailable
 from holdfast.index.blocks import BlockCache
 from holdfast.index.candidates import Pool, read_pool
 from holdfast.model import Receipt, Role, Stage, Turn
-from holdfast.models.chat import Chat, Message, Schema, unfenced
+from holdfast.models.chat import Chat, Message, Schema, strip_fence
 from holdfast.models.embedder import unit
 from holdfast.results import Theme, Themes
 from holdfast.settings import Settings, ThemeSettings
@@ -583,7 +583,7 @@ def _ask(chat: Chat, task: str, shown: object, shape: type[Reply], left_s: float
     messages = [Message("system", task), Message("user", json.dumps(shown, ensure_ascii=False))]
     answer = chat.complete(messages, _schema(shape), left_s)
     try:
-        return shape.model_validate_json(unfenced(answer))
+        return shape.model_validate_json(strip_fence(answer))
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"]) or "the whole"

@@ -14,7 +14,7 @@ from holdfast.errors import HoldfastError
 from holdfast.log.messages import content_text
 from holdfast.memory import Memory
 from holdfast.model import Turn
-from holdfast.models.deadline import Patience
+from holdfast.models.deadline import DeadlineExecutor
 from holdfast.models.tokens import open_counter
 from holdfast.serve.compat.inputs import Assemble, Bootstrap, CompactSession, IngestMessage, Owner
 from holdfast.serve.errors import fault_of
@@ -38,8 +38,8 @@ class ContextEngine:
         self._memories = memories
         self._rules = rules
         self._seconds = memories.settings.serve.lifecycle_s
-        self._patience = Patience("the store")
-        self._compacting = Patience("the compaction")  # apart: a model may take minutes, and turns must not wait for it
+        self._patience = DeadlineExecutor("the store")
+        self._compacting = DeadlineExecutor("the compaction")  # apart: a model may take minutes
 
     def methods(self) -> dict[str, Method]:
         return {
@@ -124,12 +124,12 @@ class ContextEngine:
         args: Mapping[str, object],
         work: Callable[[_Given], dict[str, object]],
         failed: dict[str, object],
-        patience: Patience | None = None,
+        patience: DeadlineExecutor | None = None,
     ) -> dict[str, object]:
         try:
             self._memories.check_owner(name, args)
             given = read_input(takes, args, name)
-            return (patience or self._patience).wait_for(lambda: work(given), self._seconds)
+            return (patience or self._patience).run(lambda: work(given), self._seconds)
         except Exception as error:  # API-3: whatever it is, the host goes on; the log and the answer say what it was
             fault = fault_of(error)
             if isinstance(error, HoldfastError):
