@@ -15,7 +15,7 @@ from holdfast.engine import Engine, Progress, open_guarded
 from holdfast.errors import BadText, Closed, FlushTimeout, InputError, ModelError, NotFound, StoreError
 from holdfast.index.candidates import words_stage
 from holdfast.index.vectors import vectors_stage
-from holdfast.insight.recent import read_thread, recent_exchanges, recent_turns
+from holdfast.insight.lookup import find, read_thread, recent_exchanges, recent_turns
 from holdfast.log.align import align
 from holdfast.log.messages import (
     check_name,
@@ -417,14 +417,14 @@ class Memory:
         return self._digested(found)
 
     def _digested(self, found: Themes) -> Themes:
-        from holdfast.insight.themes import digest
+        from holdfast.insight.themes import add_digest
         from holdfast.models.chat import open_chat
 
         chat = open_chat(self._settings.chat.model, timeout_s=self._settings.chat.timeout_s)
         if chat is None:
             raise InputError("a digest needs a chat model, and none is configured; set chat.model (URL#MODEL)")
         with closing(chat):
-            return digest(found, chat, self._settings.themes.digest_s)
+            return add_digest(found, chat, self._settings.themes.digest_s)
 
     # --- the context
 
@@ -505,7 +505,7 @@ class Memory:
 
     def forget(self, noun_id: str, undo: bool = False) -> Decision:
         """Hide a turn or retire a record from recall. The log keeps it, and `undo` brings it back; erase destroys."""
-        from holdfast.insight.history import explain_act, find
+        from holdfast.insight.history import explain_act
 
         with self._store.snapshot(self.namespace) as view:
             noun = find(view, check_text("an id", noun_id, self._settings.log))
@@ -529,8 +529,6 @@ class Memory:
 
     def expand(self, noun_id: str) -> list[Turn]:
         """The turns that a summary, or any other record, was made of, in the order they were said."""
-        from holdfast.insight.history import find
-
         with self._store.snapshot(self.namespace) as view:
             noun = find(view, check_text("an id", noun_id, self._settings.log))
             if isinstance(noun, Turn):

@@ -247,7 +247,7 @@ def test_a_model_that_fails_leaves_the_themes_as_they_are(open_memory: OpenMemor
         themes = memory.themes()
         assert len(server.requests) <= 2
     assert themes and themes.digest is None and all(theme.title is None for theme in themes)
-    assert themes.receipt.degraded is not None and "the chat model did not tell all of it" in themes.receipt.degraded
+    assert themes.receipt.degraded is not None and "the chat model did not describe all themes" in themes.receipt.degraded
 
 
 @pytest.mark.requirement("RECALL-8")
