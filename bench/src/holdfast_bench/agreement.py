@@ -9,7 +9,7 @@ from pathlib import Path
 
 from holdfast.errors import InputError
 from holdfast.models.breaker import open_embedder
-from holdfast.probe.run import percentiles
+from holdfast.probe.metrics import percentiles
 from holdfast.version import __version__
 from holdfast_bench.ask import Outcome, Progress, Remembering, Scores, Ways, ask, means, settings_of
 from holdfast_bench.data import sample

@@ -20,7 +20,7 @@ from holdfast.errors import InputError
 from holdfast.memory import Memory
 from holdfast.models.breaker import open_embedder
 from holdfast.models.embedder import Embedder, Profile
-from holdfast.probe.run import draws, percentiles
+from holdfast.probe.metrics import bootstrap_counts, percentiles
 from holdfast.settings import Settings, load_settings
 from holdfast.testing import FixedClock
 from holdfast.text.words import query_terms, terms
@@ -92,7 +92,7 @@ def intervals(outcomes: Sequence[Outcome], level: str, seed: int = 0) -> dict[st
     table = _table(outcomes, level)
     if not len(table):
         return None
-    low, high = np.percentile(draws(len(table), seed) @ table / len(table), _INTERVAL, axis=0)
+    low, high = np.percentile(bootstrap_counts(len(table), seed) @ table / len(table), _INTERVAL, axis=0)
     lows, highs = _named(low), _named(high)
     return {measure: [lows[measure], highs[measure]] for measure in MEASURES}
 

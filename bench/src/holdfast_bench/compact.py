@@ -22,13 +22,12 @@ from pathlib import Path
 from holdfast.compact.abstract import SourceTurns, unsupported
 from holdfast.errors import InputError
 from holdfast.memory import Memory
-from holdfast.probe.run import read_text
 from holdfast.settings import Settings, load_settings
 from holdfast.testing import FixedClock
 from holdfast.version import __version__
 from holdfast_bench import beam, locomo
 from holdfast_bench.ask import DEPTH, Outcome, Progress, means
-from holdfast_bench.data import Haystack
+from holdfast_bench.data import Haystack, read_text
 from holdfast_bench.machine import KILOBYTES
 from holdfast_bench.rules import Labelled, Planted, plant, read_labelled
 from holdfast_bench.rules import measure as measure_detector

@@ -21,7 +21,7 @@ from pydantic import TypeAdapter
 from holdfast.errors import NotFound
 from holdfast.memory import Memory
 from holdfast.model import Decision, Record, SearchAnswer, Why
-from holdfast.probe.extractors import Comparison, Noise, compare, measure_noise, open_extractor, read_labelled
+from holdfast.probe.extractors import ExtractorComparison, Noise, compare, measure_noise, open_extractor, read_labelled
 from holdfast.probe.probes import Probe
 from holdfast.probe.run import GateReport, ProbeReport, gate, run_probes
 from holdfast.probe.sweep import Sweep, Tried
@@ -298,7 +298,7 @@ SHAPES: Mapping[str, object] = {
     "eval-run": ProbeReport,
     "eval-gate": GateReport,
     "eval-sweep": Sweep,
-    "eval-extractors": Comparison,
+    "eval-extractors": ExtractorComparison,
     "eval-noise": Noise,
     "status": StatusAnswer,
     "store-rebuild": RebuildAnswer,

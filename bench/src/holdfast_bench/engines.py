@@ -21,7 +21,7 @@ from holdfast.errors import StoreError
 from holdfast.log.messages import read_turn
 from holdfast.memory import Memory
 from holdfast.models.static import StaticEmbedder
-from holdfast.probe.run import percentiles, ratio
+from holdfast.probe.metrics import percentiles, ratio
 from holdfast.settings import AdmitSettings, Settings, load_settings
 from holdfast.store.open import open_store
 from holdfast.text.time import utc_now

@@ -18,10 +18,10 @@ from holdfast.errors import InputError
 from holdfast.memory import Memory
 from holdfast.model import Record
 from holdfast.models.embedder import Embedder
-from holdfast.probe.run import read_json, read_shape
 from holdfast.version import __version__
 from holdfast_bench.admission import Progress, admitting, became, bench_embedder, bench_settings, share
 from holdfast_bench.ask import Bm25, Vectors
+from holdfast_bench.data import read_json, read_shape
 
 _SOURCE = re.compile(r"_(sh|mh)_(\w+)$")
 _HOPS = {"sh": "single_hop", "mh": "multi_hop"}

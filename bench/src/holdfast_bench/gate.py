@@ -21,9 +21,9 @@ from holdfast.errors import InputError
 from holdfast.gate.durability import weigh
 from holdfast.model import Origin, Role, Turn
 from holdfast.models.breaker import GuardedEmbedder
-from holdfast.probe.run import read_shape, read_text
 from holdfast.version import __version__
 from holdfast_bench.admission import MODES, Mode, Progress, admitting, became, bench_embedder, bench_settings, share
+from holdfast_bench.data import read_shape, read_text
 
 SHORT_WORDS = 6
 """Turns of so many words or fewer are small talk, says the issue's bar."""

@@ -17,7 +17,6 @@ from holdfast.errors import InputError
 from holdfast.memory import Memory
 from holdfast.model import Provenance, Record
 from holdfast.models.breaker import GuardedEmbedder
-from holdfast.probe.run import read_json, read_shape
 from holdfast.version import __version__
 from holdfast_bench.admission import (
     ALIGNED,
@@ -35,6 +34,7 @@ from holdfast_bench.admission import (
     coverage,
     share,
 )
+from holdfast_bench.data import read_json, read_shape
 
 STORED = 0.6
 """An interference point counts as stored from this coverage (DESIGN)."""

@@ -17,9 +17,9 @@ from pathlib import Path
 from holdfast.errors import InputError
 from holdfast.memory import Memory
 from holdfast.model import Turn
-from holdfast.probe.run import read_text
 from holdfast.version import __version__
 from holdfast_bench import injection
+from holdfast_bench.data import read_text
 from holdfast_bench.escapes import carried
 
 Progress = Callable[[str, int, int], None]

@@ -18,9 +18,8 @@ from typing import Literal, Self, get_args
 from pydantic import BaseModel, TypeAdapter, ValidationError, model_validator
 
 from holdfast.errors import InputError
-from holdfast.probe.run import read_json
 from holdfast_bench.ask import Progress, Ways, measure
-from holdfast_bench.data import Haystack, Question, Said, Sitting, read_set
+from holdfast_bench.data import Haystack, Question, Said, Sitting, read_json, read_set
 
 Mode = Literal["pool", "global", "lite"]
 MODES: tuple[Mode, ...] = get_args(Mode)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from typing_extensions import TypedDict  # pydantic reads typing's own only from Python 3.12 on
 
 from holdfast.models.embedder import Embedder, Profile
-from holdfast.probe.run import median
+from holdfast.probe.metrics import median
 
 _ROUNDS = 3
 _ADDITIONS = 1_000_000

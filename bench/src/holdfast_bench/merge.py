@@ -22,9 +22,9 @@ from holdfast.errors import InputError
 from holdfast.model import Kind, Provenance
 from holdfast.models.embedder import Embedder
 from holdfast.models.onnx import KNOWN, find_installed
-from holdfast.probe.run import read_text
 from holdfast.version import __version__
 from holdfast_bench.admission import Progress, bench_embedder, bench_settings, share
+from holdfast_bench.data import read_text
 from holdfast_bench.paraphrase import is_paraphrase, measure_month, measure_paraphrase
 
 _SAME_SCORE, _DIFFERENT_SCORE = 4.5, 3.0  # STS-B, DESIGN "What the benches mean"

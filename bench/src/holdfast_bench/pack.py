@@ -24,7 +24,7 @@ from holdfast.model import Turn
 from holdfast.models.breaker import open_embedder
 from holdfast.models.embedder import Embedder
 from holdfast.models.tokens import open_counter
-from holdfast.probe.run import percentiles
+from holdfast.probe.metrics import percentiles
 from holdfast.results import Context, Tier
 from holdfast.settings import Settings
 from holdfast.testing import FixedClock

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Protocol, cast
 
 from holdfast.memory import Memory
-from holdfast.probe.run import median, percentile
+from holdfast.probe.metrics import median, percentile
 from holdfast.version import __version__
 from holdfast_bench.chatter import Session, chatter, questions
 from holdfast_bench.machine import machine

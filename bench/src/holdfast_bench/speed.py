@@ -22,7 +22,7 @@ from holdfast.index.vectors import exact, matrix
 from holdfast.memory import Memory
 from holdfast.models.embedder import Embedder
 from holdfast.models.static import StaticEmbedder
-from holdfast.probe.run import percentiles, ratio, top_share
+from holdfast.probe.metrics import percentiles, ratio, top_share
 from holdfast.search.lexical import score_words
 from holdfast.search.semantic import scan, scan_shelves
 from holdfast.settings import Settings, load_settings

@@ -149,7 +149,7 @@ class Ledger:
 
     def _cosines(self, vector: NDArray[np.float32], row: int | None) -> NDArray[np.float32]:
         known = 0 if row is None else self._products.shape[1]
-        late = dot_product(self._vectors[known : len(self.records)], vector)  # all of them: picking rows would copy them
+        late = dot_product(self._vectors[known : len(self.records)], vector)  # all: picking rows would copy them
         return late if row is None else np.concatenate([self._products[row], late])
 
     def akin(self, text: str, vector: NDArray[np.float32], seq: int, count: int) -> list[tuple[Record, float]]:

@@ -14,7 +14,7 @@ from rich.text import Text
 from holdfast.cli.options import EmbedderOption, JsonOption, NamespaceOption, SinceOption, StoreOption, open_to_read
 from holdfast.cli.render import calm, console, print_indented
 from holdfast.cli.run import bar, print_json
-from holdfast.probe.extractors import Comparison, ExtractorFigures, Noise, Paired
+from holdfast.probe.extractors import ExtractorComparison, ExtractorFigures, Noise, Paired
 from holdfast.probe.run import MEASURES, GateReport, ProbeReport
 from holdfast.probe.sweep import Sweep, Tried
 from holdfast.results import DraftsAnswer
@@ -79,11 +79,11 @@ def run(
 
     [dim]holdfast eval run probes.jsonl --save-baseline baseline.json[/dim]
     """
-    from holdfast.probe.probes import probes_of_file
+    from holdfast.probe.probes import read_probes
     from holdfast.probe.run import run_probes
     from holdfast.probe.run import save_baseline as save
 
-    probes = probes_of_file(file)
+    probes = read_probes(file)
     with open_to_read(store, namespace, embedder) as memory, bar("asking") as progress:
         report = run_probes(memory, probes, drafts=drafts, progress=progress)
     if save_baseline is not None:
@@ -112,11 +112,11 @@ def gate(
     [dim]holdfast eval gate probes.jsonl --baseline baseline.json[/dim]
     """
     from holdfast.probe import run as probes_gate
-    from holdfast.probe.probes import probes_of_file
+    from holdfast.probe.probes import read_probes
     from holdfast.probe.run import run_probes
 
     before = probes_gate.read_baseline(baseline)
-    probes = probes_of_file(file)
+    probes = read_probes(file)
     with open_to_read(store, namespace, embedder) as memory, bar("asking") as progress:
         report = run_probes(memory, probes, drafts=drafts, progress=progress)
     judged = probes_gate.gate(report, before, tolerance)
@@ -149,13 +149,13 @@ def sweep(
     [dim]holdfast eval sweep probes.jsonl --try words=.2,.4 --try window=.2,.4[/dim]
     """
     from holdfast.models.breaker import open_embedder
-    from holdfast.probe.probes import probes_of_file
+    from holdfast.probe.probes import read_probes
     from holdfast.probe.sweep import read_steps
     from holdfast.probe.sweep import sweep as try_all
     from holdfast.settings import load_settings
 
     settings = load_settings()
-    probes = probes_of_file(file)
+    probes = read_probes(file)
     steps = read_steps(attempt) if attempt else None
     shared = open_embedder(embedder or settings.embedder.profile, settings.embedder.timeout_s)
 
@@ -188,11 +188,11 @@ def extractors(
 
     [dim]holdfast eval extractors talk.jsonl --first rules --second http://127.0.0.1:11434/v1#qwen3[/dim]
     """
-    from holdfast.probe.extractors import compare, labelled_of_file, open_extractor
+    from holdfast.probe.extractors import compare, open_extractor, read_labelled_file
     from holdfast.settings import load_settings
 
     settings = load_settings()
-    labelled = labelled_of_file(file)
+    labelled = read_labelled_file(file)
     both = open_extractor(first, settings), open_extractor(second, settings)
     with bar("reading") as progress:
         compared = compare(*both, labelled, settings.admit.own_chars, progress)
@@ -219,9 +219,9 @@ def noise(
     [dim]holdfast eval noise probes.jsonl --since "30 days ago"[/dim]
     """
     from holdfast.probe.extractors import measure_noise
-    from holdfast.probe.probes import probes_of_file
+    from holdfast.probe.probes import read_probes
 
-    questions = [probe.question for probe in probes_of_file(file)] if file is not None else []
+    questions = [probe.question for probe in read_probes(file)] if file is not None else []
     with open_to_read(store, namespace, embedder) as memory:
         measured = measure_noise(memory, questions, since)
     if as_json:
@@ -329,7 +329,7 @@ def _numbers(one: Tried) -> list[float]:
     return [part[name] for part in (one.tuned, one.checked) for name in ("p@1", "p@3", "mrr")]
 
 
-def show_comparison(compared: Comparison) -> None:
+def show_comparison(compared: ExtractorComparison) -> None:
     out = console()
     out.print(f"{compared.turns:,} turns, {compared.facts:,} facts")
     table = _table("", "found", "recall", "precision", "F1", "kept silent", "failed")
