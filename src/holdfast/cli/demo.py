@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from holdfast.demo import Question
     from holdfast.memory import Memory
     from holdfast.model import Record
-    from holdfast.results import Asked, DemoAnswer, History, IngestAnswer
+    from holdfast.results import DemoAnswer, DemoQuestion, History, IngestAnswer
 
 _SHOWN = 2
 _MOST = 1000  # more records than a month makes
@@ -93,8 +93,8 @@ def _remember_month(memory: Memory) -> tuple[IngestAnswer, dict[str, str | None]
     return IngestAnswer(added, known, transcript.heartbeats, 0, len(transcript.places), seconds, degraded), key_of
 
 
-def _ask(memory: Memory, question: Question, key_of: dict[str, str | None]) -> Asked:
-    from holdfast.results import Asked
+def _ask(memory: Memory, question: Question, key_of: dict[str, str | None]) -> DemoQuestion:
+    from holdfast.results import DemoQuestion
 
     hits = memory.search(question.question, limit=_SHOWN)
     ranks = (
@@ -102,7 +102,7 @@ def _ask(memory: Memory, question: Question, key_of: dict[str, str | None]) -> A
         for rank, hit in enumerate(hits, 1)
         if any(key_of.get(turn_id) in question.keys for turn_id in hit.turn_ids)
     )
-    return Asked(question.question, question.answer, next(ranks, None), tuple(hits), hits.receipt.ms)
+    return DemoQuestion(question.question, question.answer, next(ranks, None), tuple(hits), hits.receipt.ms)
 
 
 def _records(memory: Memory, session: str | None = None) -> list[Record]:
@@ -127,7 +127,9 @@ _FACTS = 4
 _NEWEST = 2
 
 
-def tell(memory: Memory, demo: DemoAnswer, notes: Mapping[str, str], rest: tuple[Asked, ...], depth: int) -> None:
+def tell(
+    memory: Memory, demo: DemoAnswer, notes: Mapping[str, str], rest: tuple[DemoQuestion, ...], depth: int
+) -> None:
     out = show.console()
     out.print("One person's month with an assistant: work, a move, a family, four languages.\n")
     show.show_ingest(demo.ingest)
@@ -162,14 +164,14 @@ def _head(out: Console, title: str, note: str) -> None:
     out.print(note, style="dim")
 
 
-def _verdict(out: Console, one: Asked, depth: int) -> None:
+def _verdict(out: Console, one: DemoQuestion, depth: int) -> None:
     if one.found_at is None:
         show.print_indented(out, Text(f"not among the first {depth}: {one.answer}", style="red"), first="  ✗ ")
     else:
         show.print_indented(out, Text(f"hit {one.found_at}: {one.answer}", style="green"), first="  ✓ ")
 
 
-def _score(out: Console, asked: tuple[Asked, ...], rest: tuple[Asked, ...], depth: int) -> None:
+def _score(out: Console, asked: tuple[DemoQuestion, ...], rest: tuple[DemoQuestion, ...], depth: int) -> None:
     """A score on questions picked for their answers says nothing of the others, so theirs is told too."""
     found = sum(one.found_at is not None for one in asked)
     times = sorted(one.ms for one in asked)

@@ -18,7 +18,7 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from holdfast.errors import InputError
-from holdfast.results import Kept, KeptMany
+from holdfast.results import IngestedTurn, IngestedTurns
 from holdfast.serve.errors import INVALID_REQUEST, Fault, fault_of
 from holdfast.serve.http.auth import PROBLEM, Addresses, Door, Refusal, is_confined, namespace_of, problem, told
 from holdfast.serve.http.export import Export
@@ -123,9 +123,9 @@ def _payload(scope: Scope, body: bytes) -> Mapping[str, object]:
 
 def _turns(made: object) -> int:
     """The turns that an answer acknowledges."""
-    if isinstance(made, Kept):
+    if isinstance(made, IngestedTurn):
         return int(made.turn is not None)
-    return len(made.turns) if isinstance(made, KeptMany) else 0
+    return len(made.turns) if isinstance(made, IngestedTurns) else 0
 
 
 def create_app(

@@ -15,7 +15,7 @@ from holdfast.context.tiers import ELLIPSIS, excerpt
 from holdfast.model import Decision, Exchange, Hit, Receipt, Record, SearchAnswer, Turn, Why
 from holdfast.results import (
     ContextAnswer,
-    Kept,
+    IngestedTurn,
     RecentExchanges,
     RecentRecords,
     RecentTurns,
@@ -66,9 +66,9 @@ class Telling:
                 return f"Kept as {_field(answer.id)}; memory_forget hides it again."
             case Decision():
                 return f"{_field(answer.what)}: {_one_line(answer.reason)}"
-            case Kept(turn=None):
+            case IngestedTurn(turn=None):
                 return "A sign of life; nothing was kept."
-            case Kept(turn=Turn() as turn):
+            case IngestedTurn(turn=Turn() as turn):
                 return f"Kept word for word as {_field(turn.id)} in session {_field(turn.session)}."
         raise AssertionError(f"nobody said how to tell a {type(answer).__name__}")
 
