@@ -6,7 +6,7 @@ import gzip
 import json
 import random
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -15,6 +15,10 @@ from typing import TypeVar
 from holdfast.errors import InputError
 
 Shape = TypeVar("Shape")
+
+END_OF_TURN = "__eou__"
+"""Ends each turn in a line of DailyDialog."""
+DIALOGUE_ACTS = {"1": "inform", "2": "question", "3": "directive", "4": "commissive"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +94,26 @@ def read_shape(shape: type[Shape], data: object, path: Path, what: str) -> Shape
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"]) or "the top"
         raise InputError(f"{path} is not a file of {what}: {where}: {first['msg']}") from error
+
+
+def strings_in(value: object) -> Iterator[str]:
+    """Yield every string in nested lists and objects, in order, without recursion."""
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, str):
+            yield one
+        elif isinstance(one, list | dict):
+            waiting.extend(reversed(list(one.values()) if isinstance(one, dict) else one))
+
+
+def read_dialogues(content: str) -> Iterator[tuple[list[str], list[str]]]:
+    """Yield (turns, acts) of each line of DailyDialog: the turns, then by tabs a topic and one act per turn."""
+    for line in filter(str.strip, content.split("\n")):
+        text, *labels = line.split("\t")
+        acts = labels[1].split() if len(labels) > 1 else []
+        turns = [turn.strip() for turn in text.split(END_OF_TURN) if turn.strip()]
+        yield turns, [DIALOGUE_ACTS.get(act, act) for act in acts]
 
 
 def without_gold(questions: Iterable[Question]) -> int:
