@@ -25,8 +25,8 @@ import numpy as np
 import splintr
 
 from holdfast.context.escape import encode
-from holdfast.context.render import Frame, Tier
-from holdfast.context.render import Item, render
+from holdfast.context.render import Frame, Item, Tier, render
+from holdfast_bench.data import strings_in
 from holdfast.models.tokens import BLOCKS, PIECES, TokenEstimator, block_of, common_words, prefix_of
 
 _TOKENIZER = splintr.Tokenizer.from_pretrained("o200k_base")
@@ -75,21 +75,14 @@ def code(folder: Path, seed: int, most: int = 150) -> list[str]:
     return [path.read_text(encoding="utf-8", errors="replace")[:4000] for path in paths[:most] if path.stat().st_size > 500]
 
 
-def strings(value: object) -> list[str]:
-    if isinstance(value, str):
-        return [value]
-    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return [text for one in inside for text in strings(one)]
-
-
 def read_texts(path: Path) -> list[str]:
     data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
     text = data.decode("utf-8", errors="replace")
     name = path.name.removesuffix(".gz")
     if name.endswith(".json"):
-        return strings(json.loads(text))
+        return list(strings_in(json.loads(text)))
     if name.endswith(".jsonl"):
-        return strings([json.loads(line) for line in text.splitlines() if line])
+        return list(strings_in([json.loads(line) for line in text.splitlines() if line]))
     return [text[i : i + 4000] for i in range(0, len(text), 4000)]
 
 
@@ -219,9 +212,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     verbs = parser.add_subparsers(dest="verb", required=True)
     making = verbs.add_parser("calibrate")
-    making.add_argument("--django", type=Path, required=True)
-    making.add_argument("--labels", type=Path, required=True)
-    making.add_argument("--out", type=Path, required=True)
+    for name in ("--django", "--labels", "--out"):
+        making.add_argument(name, type=Path, required=True)
     measuring = verbs.add_parser("measure")
     measuring.add_argument("--django", type=Path)
     measuring.add_argument("--code", type=Path)

@@ -1,26 +1,8 @@
-"""All exceptions that Holdfast raises.
+"""All exceptions that Holdfast raises. They derive from HoldfastError.
 
-HoldfastError
-├── InputError
-│   ├── BadText
-│   ├── BadTime
-│   └── BadMessage
-├── NamespaceRequired
-├── NotFound
-├── Refused
-├── Closed
-├── FlushTimeout
-├── MissingExtra
-├── StoreError
-│   ├── StoreIsDirectory
-│   ├── StoreReadOnly
-│   ├── StoreNewer
-│   ├── StoreForeign
-│   ├── StoreDamaged
-│   └── StoreBusy
-└── ModelError
-    ├── ModelUnavailable
-    └── ModelMisbehaved
+InputError (BadText, BadTime, BadMessage), NamespaceRequired, NotFound, Refused, Closed, FlushTimeout, MissingExtra,
+StoreError (StoreIsDirectory, StoreReadOnly, StoreNewer, StoreForeign, StoreDamaged, StoreBusy),
+ModelError (ModelUnavailable, ModelMisbehaved)
 """
 
 from __future__ import annotations

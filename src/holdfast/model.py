@@ -15,10 +15,6 @@ SIGNALS = ("g", "t", "h", "r", "d", "p", "a", "dtech", "gconv", "gtech", "input_
 """Signals that the gate stores on every user turn (GATE-11); gate/score.py defines them."""
 
 
-def _no_signals() -> dict[str, float]:
-    return dict.fromkeys(SIGNALS, 0.0)
-
-
 class Role(StrEnum):
     USER = "user"
     ASSISTANT = "assistant"
@@ -91,7 +87,7 @@ class Turn:
     """Position in the namespace's log."""
     key: str | None = None
     metadata: Metadata = field(default_factory=dict)
-    signals: Mapping[str, float] = field(default_factory=_no_signals, compare=False)
+    signals: Mapping[str, float] = field(default_factory=lambda: dict.fromkeys(SIGNALS, 0.0), compare=False)
     """Values of SIGNALS; 0 if not computed (yet). They do not take part in comparisons."""
 
 

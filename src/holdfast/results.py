@@ -101,9 +101,8 @@ class Bin:
     turns: int
     """Turns of the namespace."""
     useful: int = 0
-    """Turns labelled as useful …"""
     useless: int = 0
-    """… and as useless."""
+    """Labelled turns."""
 
 
 @dataclass(frozen=True)
@@ -143,7 +142,7 @@ class Calibration:
     current: Operating | None
     """The threshold of the settings, on the same labels."""
     at: datetime | None
-    """When it was stored."""
+    """Time of storing."""
 
 
 @dataclass(frozen=True)
@@ -295,9 +294,6 @@ class Tier(Enum):
     RECALLED = "recalled"
 
 
-_RECALLED = Tier.RECALLED.value
-
-
 @dataclass(frozen=True)
 class Considered:
     """A candidate for the context: its tier, its cost, and why it is in or out."""
@@ -362,7 +358,7 @@ class Context:
     @property
     def recalled(self) -> list[str]:
         """Ids of included items that were found by search; they are counted as retrieved (KEEP-1)."""
-        return [one.id for one in self.receipt.candidates if one.included and one.tier == _RECALLED]
+        return [one.id for one in self.receipt.candidates if one.included and one.tier == Tier.RECALLED.value]
 
     @property
     def degraded(self) -> str | None:
@@ -418,17 +414,14 @@ class ImportResult:
 
 @dataclass(frozen=True)
 class CopiedNamespace:
-    """Result for one namespace of a copy."""
+    """Result for one namespace of a copy, with the fields of ImportResult."""
 
     namespace: str
     turns: int
     acts: int
     known: int
-    """Lines that were in the log already."""
     left_out: int
-    """Acts without meaning in a log that was not empty (docs/transfer.md)."""
     erased: int
-    """Lines that were erased in the target before; they are not copied."""
 
 
 @dataclass(frozen=True)
@@ -495,9 +488,9 @@ class EraseResult:
     copies: tuple[str, ...]
     """Earlier backups and exports, which are not changed."""
     pending: str | None
-    """What prevents the last bytes from being overwritten, if anything."""
+    """Reason why the last bytes could not be overwritten, if any."""
     degraded: str | None
-    """What prevents the views from being rebuilt, if anything."""
+    """Reason why the views could not be rebuilt, if any."""
     at: datetime
     seconds: float
     proof: Proof | None = None
@@ -583,7 +576,7 @@ class IngestAnswer:
     sessions: int
     seconds: float
     degraded: str | None = None
-    """What prevents the new turns from being embedded; they are stored and found by words."""
+    """Reason why the new turns cannot be embedded; they are stored and found by words."""
 
 
 @dataclass(frozen=True)
@@ -659,7 +652,7 @@ class StatusAnswer(Status):
 @dataclass(frozen=True)
 class ImportAnswer(ImportResult):
     degraded: str | None = None
-    """What prevents the new turns from being embedded; they are stored and found by words."""
+    """Reason why the new turns cannot be embedded; they are stored and found by words."""
 
     @classmethod
     def of(cls, made: ImportResult, degraded: str | None) -> Self:

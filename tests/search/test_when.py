@@ -216,7 +216,7 @@ def test_a_part_of_a_day_has_hours(question: str, start: str, end: str) -> None:
         "Who sang 'Last Christmas' in \"Summer 2020\"?", "What is on Mother's day?", "", "?", "second", "the", "ago",
     ],
 )  # fmt: skip
-def test_other_words_are_not_read_as_times(question: str) -> None:
+def test_what_is_no_time_is_left_alone(question: str) -> None:
     asked = read_question(question, SUNDAY)
     assert asked.windows == ()
 

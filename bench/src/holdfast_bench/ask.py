@@ -27,7 +27,7 @@ from holdfast.settings import Settings, load_settings
 from holdfast.testing import FixedClock, temporary_memory
 from holdfast.text.words import query_terms, terms
 from holdfast_bench.admission import bench_embedder
-from holdfast_bench.data import Haystack, Question, SetTurn, sample, without_gold
+from holdfast_bench.data import Haystack, Question, SetTurn, sample
 from holdfast_bench.machine import CachingEmbedder, Progress, run_info
 
 DEPTH = 50
@@ -88,7 +88,9 @@ def measure(
                 ours.append(outcome)
                 if progress is not None:
                     progress(haystack.name, len(ours), total)
-            texts = [_baseline_text(turn) for session in haystack.sessions for turn in session.turns]
+            # With the speaker's name, without which a baseline would be weaker than necessary.
+            turns = [turn for session in haystack.sessions for turn in session.turns]
+            texts = [turn.text if turn.speaker is None else f"{turn.speaker}: {turn.text}" for turn in turns]
             baselines["bm25"] += _rank(haystack, Bm25Baseline(texts).rank)
             baselines["vector"] += _rank(haystack, VectorBaseline(texts, embedder).rank)
     questions = [outcome.question for outcome in ours]
@@ -102,7 +104,7 @@ def measure(
         "abstention": abstention(ours),
         "left_out": {
             "unanswerable": sum(not question.answerable for question in questions),
-            "without_gold": without_gold(questions),
+            "without_gold": sum(question.answerable and not question.sessions for question in questions),
         },
         "sample": None if options.limit is None else {"asked": total, "of": of},
         "records": settings.admit.enabled,
@@ -256,11 +258,6 @@ def _term_counts(text: str) -> Counter[str]:
 def _message(turn: SetTurn, at: datetime) -> dict[str, object]:
     metadata = {} if turn.speaker is None else {"speaker": turn.speaker}
     return {"role": turn.role, "content": turn.text, "at": at, "key": turn.id, "metadata": metadata}
-
-
-def _baseline_text(turn: SetTurn) -> str:
-    """Return the text with its speaker; without the name a baseline would be weaker than necessary."""
-    return turn.text if turn.speaker is None else f"{turn.speaker}: {turn.text}"
 
 
 def _rank(haystack: Haystack, rank: Callable[[str], Sequence[int]]) -> Iterator[Outcome]:

@@ -19,8 +19,7 @@ from holdfast_bench.machine import Progress
 
 _UNANSWERABLE = "abstention"
 _TIME = "%B-%d-%Y"
-_MARKER = re.compile(r"\s*->->[^\n]{0,20}\Z")
-"""Reference to the plan behind a user text: "->-> 1,1"."""
+_MARKER = re.compile(r"\s*->->[^\n]{0,20}\Z")  # reference to the plan behind a user text: "->-> 1,1"
 
 
 class _Message(BaseModel):

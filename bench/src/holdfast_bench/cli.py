@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated
 
@@ -15,8 +16,6 @@ from holdfast.errors import InputError
 
 Step = Callable[[str, int, int], None]
 """Called with (step, done, total)."""
-Show = Callable[[Mapping[str, object]], None]
-"""Prints the figures of a benchmark."""
 
 DataOption = Annotated[
     list[Path],
@@ -46,9 +45,32 @@ _TEXT_LISTS = ("examples", "merges", "layouts")
 app = typer.Typer(no_args_is_help=True, help="Measure quality, speed and safety on this machine, with your own files.")
 
 
-@app.callback()
-def _bench() -> None:
-    """Measure quality, speed and safety on this machine, with your own files."""
+def _add_data_command(name: str, text: str, show: str | None = None) -> None:
+    """Add a benchmark whose only options are its data files and the output."""
+
+    def command(data: DataOption, out: OutOption = None) -> None:
+        bench = import_module(f"holdfast_bench.{name}")
+        _measure(data, out, lambda progress: bench.run(data, progress), show)
+
+    app.command(name, help=text)(command)
+
+
+def _add_retrieval_command(name: str, text: str, show: str | None = "show_retrieval") -> None:
+    """Add a benchmark that asks questions about conversations."""
+
+    def command(
+        data: DataOption,
+        profile: ProfileOption = None,
+        records: RecordsOption = None,
+        limit: LimitOption = None,
+        out: OutOption = None,
+    ) -> None:
+        from holdfast_bench.ask import AskOptions
+
+        bench = import_module(f"holdfast_bench.{name}")
+        _measure(data, out, lambda progress: bench.run(data, AskOptions(profile, records, limit), progress), show)
+
+    app.command(name, help=text)(command)
 
 
 @app.command()
@@ -116,35 +138,16 @@ def serve(
     _measure([], out, lambda progress: bench.run(seconds, clients, records, pace, processes, progress))
 
 
-@app.command()
-def hostile(data: DataOption, out: OutOption = None) -> None:
-    """Feed hostile texts to the store: nothing may be lost, cross a namespace or be obeyed.
-
-    [dim]holdfast bench hostile --data texts.json --json hostile.json[/dim]
-    """
-    from holdfast_bench import hostile as bench
-
-    _measure(data, out, lambda progress: bench.run(data, progress))
-
-
-@app.command()
-def locomo(
-    data: DataOption,
-    profile: ProfileOption = None,
-    records: RecordsOption = None,
-    limit: LimitOption = None,
-    out: OutOption = None,
-) -> None:
-    """LoCoMo: retrieval of the turns and sessions that answer a question, next to BM25 and plain vectors.
-
-    [dim]holdfast bench locomo --data locomo.json --json figures.json[/dim]
-    """
-    from holdfast_bench import locomo as bench
-    from holdfast_bench.ask import AskOptions
-    from holdfast_bench.render import show_retrieval
-
-    options = AskOptions(profile, records, limit)
-    _measure(data, out, lambda progress: bench.run(data, options, progress), show_retrieval)
+_add_data_command(
+    "hostile",
+    "Feed hostile texts to the store: nothing may be lost, cross a namespace or be obeyed.\n\n"
+    "[dim]holdfast bench hostile --data texts.json --json hostile.json[/dim]",
+)
+_add_retrieval_command(
+    "locomo",
+    "LoCoMo: retrieval of the turns and sessions that answer a question, next to BM25 and plain vectors.\n\n"
+    "[dim]holdfast bench locomo --data locomo.json --json figures.json[/dim]",
+)
 
 
 @app.command()
@@ -163,83 +166,39 @@ def longmemeval(
     """
     from holdfast_bench import longmemeval as bench
     from holdfast_bench.ask import AskOptions
-    from holdfast_bench.render import show_retrieval
 
     options = AskOptions(profile, records, limit)
     chosen = bench.read_mode(mode)
-    _measure(data, out, lambda progress: bench.run(data, options, chosen, seed, progress), show_retrieval)
+    _measure(data, out, lambda progress: bench.run(data, options, chosen, seed, progress), "show_retrieval")
 
 
-@app.command()
-def beam(
-    data: DataOption,
-    profile: ProfileOption = None,
-    records: RecordsOption = None,
-    limit: LimitOption = None,
-    out: OutOption = None,
-) -> None:
-    """BEAM: the same on chats with an assistant, by the ability that a question tests.
-
-    [dim]holdfast bench beam --data beam_100k.json --json figures.json[/dim]
-    """
-    from holdfast_bench import beam as bench
-    from holdfast_bench.ask import AskOptions
-    from holdfast_bench.render import show_retrieval
-
-    options = AskOptions(profile, records, limit)
-    _measure(data, out, lambda progress: bench.run(data, options, progress), show_retrieval)
-
-
-@app.command()
-def pack(
-    data: DataOption,
-    profile: ProfileOption = None,
-    records: RecordsOption = None,
-    limit: LimitOption = None,
-    out: OutOption = None,
-) -> None:
-    """Measure the share of evidence in a context of 1,000, 2,000 and 4,000 tokens, next to the first hits.
-
-    [dim]holdfast bench pack --data locomo.json --data oracle.json --limit 100 --json pack.json[/dim]
-    """
-    from holdfast_bench import pack as bench
-    from holdfast_bench.ask import AskOptions
-
-    _measure(data, out, lambda progress: bench.run(data, AskOptions(profile, records, limit), progress))
-
-
-@app.command()
-def gate(data: DataOption, out: OutOption = None) -> None:
-    """Measure how well the gate predicts what lasts (LoCoMo), and how much small talk becomes a record (DailyDialog).
-
-    [dim]holdfast bench gate --data locomo.json --data dailydialog.txt --json gate.json[/dim]
-    """
-    from holdfast_bench import gate as bench
-
-    _measure(data, out, lambda progress: bench.run(data, progress))
-
-
-@app.command()
-def halumem(data: DataOption, out: OutOption = None) -> None:
-    """HaluMem: facts of the user are kept, inventions of the assistant are not, and updates replace old facts.
-
-    [dim]holdfast bench halumem --data halumem_user0.json --json halumem.json[/dim]
-    """
-    from holdfast_bench import halumem as bench
-
-    _measure(data, out, lambda progress: bench.run(data, progress))
-
-
-@app.command()
-def facts(data: DataOption, out: OutOption = None) -> None:
-    """FactConsolidation: how often the newest of overriding facts is found first, next to BM25 and plain vectors.
-
-    [dim]holdfast bench facts --data fact_consolidation.json --json facts.json[/dim]
-    """
-    from holdfast_bench import facts as bench
-    from holdfast_bench.render import show_facts
-
-    _measure(data, out, lambda progress: bench.run(data, progress), show_facts)
+_add_retrieval_command(
+    "beam",
+    "BEAM: the same on chats with an assistant, by the ability that a question tests.\n\n"
+    "[dim]holdfast bench beam --data beam_100k.json --json figures.json[/dim]",
+)
+_add_retrieval_command(
+    "pack",
+    "Measure the share of evidence in a context of 1,000, 2,000 and 4,000 tokens, next to the first hits.\n\n"
+    "[dim]holdfast bench pack --data locomo.json --data oracle.json --limit 100 --json pack.json[/dim]",
+    show=None,
+)
+_add_data_command(
+    "gate",
+    "Measure how well the gate predicts what lasts (LoCoMo), and how much small talk becomes a record.\n\n"
+    "[dim]holdfast bench gate --data locomo.json --data dailydialog.txt --json gate.json[/dim]",
+)
+_add_data_command(
+    "halumem",
+    "HaluMem: facts of the user are kept, inventions of the assistant are not, and updates replace old facts.\n\n"
+    "[dim]holdfast bench halumem --data halumem_user0.json --json halumem.json[/dim]",
+)
+_add_data_command(
+    "facts",
+    "FactConsolidation: how often the newest of overriding facts is found first, next to BM25 and plain vectors.\n\n"
+    "[dim]holdfast bench facts --data fact_consolidation.json --json facts.json[/dim]",
+    "show_facts",
+)
 
 
 @app.command()
@@ -277,9 +236,12 @@ def compact(
 
 
 def _measure(
-    data: Sequence[Path], out: Path | None, run: Callable[[Step], dict[str, object]], show: Show | None = None
+    data: Sequence[Path], out: Path | None, run: Callable[[Step], dict[str, object]], show: str | None = None
 ) -> None:
-    """Check the paths first, because a run takes minutes; then run, show the figures and write all of them."""
+    """Check the paths first, because a run takes minutes; then run, print the figures and write all of them.
+
+    `show` names a function of render.py.
+    """
     if out is not None and not out.parent.is_dir():
         raise InputError(f"there is no folder {out.parent} to write {out.name} to")
     for path in data:
@@ -287,16 +249,15 @@ def _measure(
             raise InputError(f"there is no file {path}")
     with _progress_bar() as progress:
         figures = run(progress)
-    (show or _show)(figures)
+    if show is None:
+        from holdfast.cli.render import show_figures
+
+        show_figures({name: value for name, value in figures.items() if name not in _TEXT_LISTS and value is not None})
+    else:
+        getattr(import_module("holdfast_bench.render"), show)(figures)
     if out is not None:
         out.write_text(json.dumps(figures, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
         typer.echo(f"written to {out}")
-
-
-def _show(figures: Mapping[str, object]) -> None:
-    from holdfast.cli.render import show_figures
-
-    show_figures({name: value for name, value in figures.items() if name not in _TEXT_LISTS and value is not None})
 
 
 @contextmanager

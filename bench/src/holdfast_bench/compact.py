@@ -34,8 +34,7 @@ _PINNED = (
     "recall@10_before", "recall@10_after", "active_tokens_ratio", "rules_kept", "rules_recallable",
     "planted_rules_kept", "unfaithful", "seconds_per_10k_turns",
 )  # fmt: skip
-_TOP = 10
-"""Hits in which a planted rule must be."""
+_TOP = 10  # hits in which a planted rule must be
 _EXAMPLES = 20
 _SHORT = 5  # a session of a fifth of the length shows whether memory is flat
 _TIMEOUT_S = 600.0

@@ -38,8 +38,7 @@ from holdfast_bench import figures, hostile
 
 _NOW = datetime(2026, 5, 4, 8, 30, tzinfo=UTC)
 _HASH = "6f1c0a7d2b9e4853"  # of probes, whose ids differ from run to run
-_BENCHES = "bench-"
-"""Benchmarks may write more figures than the schema has; a verb prints exactly its fields."""
+_BENCHES = "bench-"  # benchmarks may write more figures than the schema has; a verb prints exactly its fields
 
 
 def examples() -> dict[str, object]:
@@ -224,55 +223,23 @@ def _without_counts(shown: object) -> object:
 
 
 SHAPES: Mapping[str, object] = {
-    "ingest": results.IngestAnswer,
-    "search": SearchAnswer,
-    "recent": results.RecentAnswer,
-    "thread": results.ThreadAnswer,
-    "themes": results.ThemesAnswer,
-    "context": results.ContextAnswer,
-    "remember": Record,
-    "forget": Decision,
-    "compact": results.Compaction,
-    "expand": results.RecentTurns,
-    "active": results.ActiveView,
-    "why": Why,
-    "history": results.History,
-    "stats": results.Stats,
-    "calibrate": results.Calibration,
-    "tune-similarity": results.Tuning,
-    "eval-init": results.DraftsAnswer,
-    "eval-run": ProbeReport,
-    "eval-gate": GateReport,
-    "eval-sweep": Sweep,
-    "eval-extractors": ExtractorComparison,
-    "eval-noise": Noise,
-    "status": results.StatusAnswer,
-    "store-rebuild": results.RebuildAnswer,
-    "store-info": results.StoreAnswer,
-    "export": results.ExportResult,
-    "import": results.ImportAnswer,
-    "backup": results.BackupResult,
-    "erase": results.EraseResult,
-    "janitor": results.JanitorResult,
-    "doctor": Diagnosis,
-    "restore": results.RestoreResult,
-    "copy": results.CopyResult,
-    "error": results.ErrorAnswer,
-    "bench-speed": figures.SpeedFigures,
-    "bench-hostile": figures.HostileFigures,
-    "bench-serve": figures.ServeFigures,
-    "bench-engines": figures.EngineFigures,
-    "bench-engines-locomo": figures.AgreementFigures,
-    "bench-gate": figures.GateFigures,
-    "bench-halumem": figures.HalumemFigures,
-    "bench-facts": figures.FactsFigures,
-    "bench-merge": figures.MergeFigures,
-    "bench-compact": figures.CompactFigures,
-    "bench-locomo": figures.RetrievalFigures,
-    "bench-longmemeval": figures.LongMemEvalFigures,
-    "bench-beam": figures.RetrievalFigures,
-    "bench-pack": figures.PackFigures,
-}
+    "ingest": results.IngestAnswer, "search": SearchAnswer, "recent": results.RecentAnswer,
+    "thread": results.ThreadAnswer, "themes": results.ThemesAnswer, "context": results.ContextAnswer,
+    "remember": Record, "forget": Decision, "compact": results.Compaction, "expand": results.RecentTurns,
+    "active": results.ActiveView, "why": Why, "history": results.History, "stats": results.Stats,
+    "calibrate": results.Calibration, "tune-similarity": results.Tuning, "eval-init": results.DraftsAnswer,
+    "eval-run": ProbeReport, "eval-gate": GateReport, "eval-sweep": Sweep, "eval-extractors": ExtractorComparison,
+    "eval-noise": Noise, "status": results.StatusAnswer, "store-rebuild": results.RebuildAnswer,
+    "store-info": results.StoreAnswer, "export": results.ExportResult, "import": results.ImportAnswer,
+    "backup": results.BackupResult, "erase": results.EraseResult, "janitor": results.JanitorResult,
+    "doctor": Diagnosis, "restore": results.RestoreResult, "copy": results.CopyResult, "error": results.ErrorAnswer,
+    "bench-speed": figures.SpeedFigures, "bench-hostile": figures.HostileFigures, "bench-serve": figures.ServeFigures,
+    "bench-engines": figures.EngineFigures, "bench-engines-locomo": figures.AgreementFigures,
+    "bench-gate": figures.GateFigures, "bench-halumem": figures.HalumemFigures, "bench-facts": figures.FactsFigures,
+    "bench-merge": figures.MergeFigures, "bench-compact": figures.CompactFigures,
+    "bench-locomo": figures.RetrievalFigures, "bench-longmemeval": figures.LongMemEvalFigures,
+    "bench-beam": figures.RetrievalFigures, "bench-pack": figures.PackFigures,
+}  # fmt: skip
 
 
 def schema(name: str) -> dict[str, object]:

@@ -6,7 +6,7 @@ import gzip
 import json
 import random
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -46,7 +46,7 @@ class Question:
     id: str
     text: str
     at: datetime
-    """When it is asked; "last week" is relative to it."""
+    """Time of the question; "last week" is relative to it."""
     category: str
     turns: frozenset[str] = frozenset()
     """Gold turns; a set may know the gold sessions only."""
@@ -55,7 +55,7 @@ class Question:
 
     @property
     def counts(self) -> bool:
-        """True if it enters the means: it can be answered, and its gold is known."""
+        """True if it enters the means: it is answerable, and its gold is known."""
         return self.answerable and bool(self.sessions)
 
 
@@ -114,11 +114,6 @@ def read_dialogues(content: str) -> Iterator[tuple[list[str], list[str]]]:
         acts = labels[1].split() if len(labels) > 1 else []
         turns = [turn.strip() for turn in text.split(END_OF_TURN) if turn.strip()]
         yield turns, [DIALOGUE_ACTS.get(act, act) for act in acts]
-
-
-def without_gold(questions: Iterable[Question]) -> int:
-    """Count the answerable questions without gold."""
-    return sum(question.answerable and not question.sessions for question in questions)
 
 
 def sample(haystacks: Sequence[Haystack], limit: int | None) -> list[Haystack]:

@@ -36,7 +36,7 @@ from holdfast_bench.chatter import Message, Session, chatter, first, questions, 
 from holdfast_bench.data import sample
 from holdfast_bench.locomo import read
 from holdfast_bench.machine import CachingEmbedder, Progress, QuestionCache, machine
-from holdfast_bench.speed import sizes
+from holdfast_bench.speed import fill_neighbours, sizes
 
 _START_S = 300.0  # for every process to open its store; a busy machine is slow
 _MAX_S = 1800.0
@@ -62,7 +62,6 @@ class Plan:
     """Amounts that are measured."""
 
     neighbours: int = 40
-    """Other namespaces in the same store, on which the cost of one must not depend (INV-4)."""
     neighbour_turns: int = 200
     questions: int = 60
     writers: int = 8
@@ -198,7 +197,7 @@ def _write(
 
 @contextmanager
 def _open_writer(task: WriteTask, number: int, settings: Settings) -> Iterator[Put]:
-    namespace, session = task.namespaces[number], _session(number)
+    namespace, session = task.namespaces[number], f"writer {number}"
     if task.whole:
         with Memory(task.place, namespace, embedder="none", settings=settings) as memory:
             memory.ingest("a turn that loads the pipeline", session=f"warm {number}")
@@ -223,13 +222,9 @@ def _check(task: WriteTask, settings: Settings, expected: int) -> None:
     with closing(open_store(task.place, settings.store)) as store:
         for number, namespace in enumerate(task.namespaces):
             with store.snapshot(namespace) as view:
-                kept = view.last_index(_session(number))
+                kept = view.last_index(f"writer {number}")
             if kept != expected:  # the first turn, which is not counted, has index 0
                 raise StoreError(f"{namespace!r} has {kept} of {expected} turns that were acknowledged")
-
-
-def _session(number: int) -> str:
-    return f"writer {number}"
 
 
 def _measure_writers(
@@ -265,11 +260,7 @@ def _fill(
     figures: dict[str, dict[str, int]] = {"ingest_per_s": {}, "derived_per_s": {}}
     neighbour = first(sessions, min(plan.neighbour_turns, records // 2))
     for engine in _ENGINES:
-        for number in range(plan.neighbours):
-            with Memory(places[engine], f"neighbour {number}", embedder=embedder, settings=settings) as memory:
-                memory.ingest_many(neighbour, session="s")
-                memory.flush()
-            report(f"neighbours, {engine}", number + 1, plan.neighbours)
+        fill_neighbours(places[engine], neighbour, plan.neighbours, embedder, settings, report)
         for size in sizes(records):
             start = time.perf_counter()
             with Memory(places[engine], str(size), embedder=embedder, settings=settings) as memory:

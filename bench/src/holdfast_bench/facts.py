@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from datetime import UTC, datetime, timedelta
+from operator import add
 from pathlib import Path
 
 from holdfast.errors import InputError
@@ -27,13 +28,11 @@ _HOPS = {"sh": "single_hop", "mh": "multi_hop"}
 _NUMBERED = re.compile(r"^\d+\.\s+(.+)$", re.MULTILINE)
 _START = datetime(2026, 1, 1, tzinfo=UTC)
 _TOP = 5
-_MIN_FRAME = 2
-"""Words that two versions of a fact must share in addition to the value."""
+_MIN_FRAME = 2  # words that two versions of a fact must share in addition to the value
 _EXAMPLES = 20
 _BASELINES = ("bm25", "vector")
 
-_Finder = Callable[[str], Sequence[str]]
-"""Returns the texts found for a question, best first."""
+_Finder = Callable[[str], Sequence[str]]  # returns the texts found for a question, best first
 
 
 @dataclass(frozen=True)
@@ -66,12 +65,7 @@ class _Counts:
     stale_first: int = 0
 
     def __add__(self, other: _Counts) -> _Counts:
-        return _Counts(
-            self.n + other.n,
-            self.newest_first + other.newest_first,
-            self.newest_in_top + other.newest_in_top,
-            self.stale_first + other.stale_first,
-        )
+        return _Counts(*map(add, astuple(self), astuple(other)))
 
     def figures(self) -> dict[str, object]:
         return {

@@ -132,7 +132,6 @@ class LoadFigures:
     """Result of one load."""
 
     turns: int
-    """Acknowledged turns."""
     calls_per_s: float
     errors: int
     first_error: str | None
@@ -148,11 +147,9 @@ class ServeFigures:
 
     set: str
     n: int
-    """Turns in the store at the start."""
     clients: int
     pace_s: float
     processes: int
-    """Processes of the server under load."""
     paced: LoadFigures
     """Each client ingests and searches once in pace_s."""
     flat_out: LoadFigures
@@ -202,7 +199,6 @@ class EngineFigures:
 
     set: str
     n: int
-    """Turns of the largest namespace."""
     records: bool
     durable_per_s: EachRate
     """Single turns of several writers, each with its own namespace …"""

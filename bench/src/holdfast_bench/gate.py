@@ -76,8 +76,7 @@ class _DialogueTurn:
         return self.short or self.question
 
 
-_Yield = tuple[_DialogueTurn, bool]
-"""A turn, and whether it yielded a record."""
+_Yield = tuple[_DialogueTurn, bool]  # a turn, and whether it yielded a record
 
 
 def run(paths: Sequence[Path], progress: Progress | None = None) -> dict[str, object]:
@@ -95,11 +94,13 @@ def run(paths: Sequence[Path], progress: Progress | None = None) -> dict[str, ob
     embedder = bench_embedder(bench_settings())
     yields = {mode: _yields(dialogues, mode, embedder, report) for mode in MODES} if dialogues else {}
     rank = _yield_figures(yields["rank"]) if yields else {}
+    aucs = [auc for one in scored if (auc := one.auc) is not None]
     small_talk = [turn.text for turn, yielded in yields.get("rank", []) if turn.small_talk and yielded]
     return {
         "set": "gate",
         "n": sum(len(one.scores) for one in scored) + sum(map(len, dialogues)),
-        "durability_auc": _mean_auc(scored),
+        # Nothing is fitted here, so the mean over conversations is the cross-validated figure too.
+        "durability_auc": round(sum(aucs) / len(aucs), 4) if aucs else None,
         "short_or_question_yield": rank.get("short_or_question_yield"),
         "all_yield": rank.get("all_yield"),
         "filter": _yield_figures(yields["filter"]) if yields else None,
@@ -152,12 +153,6 @@ def _durability(line: _Line, before: Sequence[_Line]) -> float:
 def _turn(text: str, role: Role) -> Turn:
     origin = Origin.USER if role is Role.USER else Origin.ASSISTANT
     return Turn("t-0", "bench", "s", 0, role, origin, text, _TIME, _TIME, 0.5, 1)
-
-
-def _mean_auc(scored: Sequence[_ScoredConversation]) -> float | None:
-    """Average over conversations; nothing is fitted here, so this also is the cross-validated figure."""
-    found = [auc for one in scored if (auc := one.auc) is not None]
-    return round(sum(found) / len(found), 4) if found else None
 
 
 def _locomo_figures(scored: Sequence[_ScoredConversation]) -> dict[str, object]:

@@ -201,8 +201,7 @@ def _time(text: str) -> datetime:
         raise InputError(f"a HaluMem time looks like 'Jan 15, 2029, 15:12:20', not {text!r}") from error
 
 
-_Gold = tuple[int, _Point, _UserTurn | None]
-"""Number of the session, true memory point, and the turn that states it."""
+_Gold = tuple[int, _Point, _UserTurn | None]  # number of the session, true memory point, and the turn that states it
 
 
 def _align(user: _User, turns: Sequence[_UserTurn]) -> list[_Gold]:

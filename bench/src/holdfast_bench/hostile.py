@@ -7,6 +7,7 @@ as a key, as metadata) and is read back by thread, recent and search, and once m
 from __future__ import annotations
 
 import json
+import re
 import tempfile
 import time
 from collections import Counter
@@ -24,8 +25,7 @@ from holdfast_bench.machine import Progress
 
 _NAMESPACE = "hostile"
 _FILLER = "the harbour opens at nine"
-_EXAMPLES = 5
-"""Failures that are listed for each carrier."""
+_EXAMPLES = 5  # failures that are listed for each carrier
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,9 @@ def _write(memory: Memory, counts: _CarrierCounts, texts: Sequence[str], name: s
         try:
             turn = counts.carrier.put(memory, text)
         except InputError as error:
-            counts.refused[_without_numbers(str(error))] += 1
+            counts.refused[re.sub(r"\d", "#", str(error))] += (
+                1  # "… has 1,300 bytes" and "… 1,400 bytes" are one reason
+            )
             continue
         except Exception as error:  # counted: anything but a refusal is a failure of this text
             counts.fail(text, f"writing raised {type(error).__name__}: {error}")
@@ -201,8 +203,3 @@ def _compare(counts: _CarrierCounts, text: str, turn: Turn | None, what: str) ->
         counts.fail(text, f"{what} does not have it")
     elif not counts.carrier.is_intact(turn, text):
         counts.fail(text, f"{what} has something else")
-
-
-def _without_numbers(reason: str) -> str:
-    """Make refusals comparable: "… has 1,300 bytes" and "… has 1,400 bytes" are the same reason."""
-    return "".join("#" if char.isdigit() else char for char in reason)

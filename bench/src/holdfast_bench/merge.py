@@ -292,7 +292,9 @@ def read_pairs(contents: Iterable[tuple[Path, str]]) -> list[SentencePair]:
         if heading.startswith("pair_ID"):
             sick += _rows(path, content, _SICK)
         elif heading.startswith("Quality"):
-            pairs += [_read_mrpc(row) for row in _rows(path, content, _MRPC)]
+            for row in _rows(path, content, _MRPC):
+                gold = Gold.SAME if row["Quality"] == "1" else Gold.NEITHER
+                pairs.append(SentencePair("mrpc", row["#1 String"], row["#2 String"], gold))
         else:
             pairs += _read_stsb(path, content)
     return pairs + _read_sick(sick)
@@ -306,11 +308,6 @@ def _rows(path: Path, content: str, needed: Sequence[str]) -> list[dict[str, str
         if missing := [name for name in needed if name not in row]:
             raise InputError(f"{path}:{number}: the column {missing[0]!r} is missing")
     return rows
-
-
-def _read_mrpc(row: dict[str, str]) -> SentencePair:
-    gold = Gold.SAME if row["Quality"] == "1" else Gold.NEITHER
-    return SentencePair("mrpc", row["#1 String"], row["#2 String"], gold)
 
 
 def _read_stsb(path: Path, content: str) -> list[SentencePair]:

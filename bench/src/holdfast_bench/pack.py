@@ -22,7 +22,7 @@ from holdfast.model import Turn
 from holdfast.models.embedder import Embedder
 from holdfast.models.tokens import open_counter
 from holdfast.probe.metrics import percentiles
-from holdfast.results import Context, Tier
+from holdfast.results import Tier
 from holdfast.settings import Settings
 from holdfast_bench import beam, locomo, longmemeval
 from holdfast_bench.admission import bench_embedder
@@ -125,17 +125,12 @@ def _ask(
         spent.append((time.perf_counter() - start) * 1000)
         if made.degraded:
             raise InputError(f"the context of {question.id} is degraded, so it cannot be measured: {made.degraded}")
+        complete = (one for one in made.receipt.candidates if one.included and not one.kind.startswith("excerpt"))
         inside[label] = {
-            "ours": _share(question, {set_ids[turn] for turn in _complete_turns(made)}),
+            "ours": _share(question, {set_ids[turn] for one in complete for turn in one.turn_ids}),
             "top_k": _share(question, {set_ids[turn] for turn in _first_hits(ranked, budget, pieces)}),
         }
     return _PackedQuestion(name, inside, min(spent), search_ms)
-
-
-def _complete_turns(made: Context) -> Iterator[str]:
-    for one in made.receipt.candidates:
-        if one.included and not one.kind.startswith("excerpt"):
-            yield from one.turn_ids
 
 
 def _first_hits(ranked: Sequence[Candidate], budget: int, pieces: Pieces) -> Iterator[str]:

@@ -8,8 +8,7 @@ _HOPS = ("single_hop", "multi_hop")
 _FACT_MEASURES = ("newest_first", "newest@5", "stale_first")
 _FACT_TABLES = (*_HOPS, "baselines")
 _FACT_LISTS = ("sizes", "examples")
-_RETRIEVAL_MEASURES = ("any@5", "all@5", "all@10", "recall@10", "mrr")
-"""Measures that fit a terminal; the file has all."""
+_RETRIEVAL_MEASURES = ("any@5", "all@5", "all@10", "recall@10", "mrr")  # measures that fit a terminal; the file has all
 _LEVELS = ("turn", "session")
 _RETRIEVAL_TABLES = ("turn", "session", "by_category", "baselines", "ci")
 

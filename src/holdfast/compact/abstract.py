@@ -22,14 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from holdfast.admit.secrets import mask
 from holdfast.admit.values import WordKind, read
 from holdfast.compact.prepare import ClusterText, Excerpt, read_cluster, sentences_with_placeholders, speaker_of
-from holdfast.compact.summarize import (
-    Summary,
-    SummaryLine,
-    build_summary,
-    day_of,
-    max_summary_chars,
-    summarize_cluster,
-)
+from holdfast.compact.summarize import Summary, SummaryLine, build_summary, day_of, max_summary_chars, summarize_cluster
 from holdfast.errors import ModelError
 from holdfast.model import Turn
 from holdfast.models.chat import Chat, Message, Schema, strip_fence
@@ -74,24 +67,12 @@ all. Answer with a JSON object {{"lines": [...]}}, in the order of time, each li
 """
 _MAX_LINES = 40
 _SCHEMA: Schema = {
-    "type": "object",
-    "additionalProperties": False,
-    "required": ["lines"],
-    "properties": {
-        "lines": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "additionalProperties": False,
-                "required": ["turns", "text"],
-                "properties": {
-                    "turns": {"type": "array", "items": {"type": "integer"}},
-                    "text": {"type": "string"},
-                },
-            },
-        }
-    },
-}
+    "type": "object", "additionalProperties": False, "required": ["lines"],
+    "properties": {"lines": {"type": "array", "items": {
+        "type": "object", "additionalProperties": False, "required": ["turns", "text"],
+        "properties": {"turns": {"type": "array", "items": {"type": "integer"}}, "text": {"type": "string"}},
+    }}},
+}  # fmt: skip
 
 
 class _ReplyLine(BaseModel):

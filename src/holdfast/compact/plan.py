@@ -71,7 +71,8 @@ def make_plan(
     by_turn = {excerpt.turn.id: excerpt for excerpt in excerpts}
     notes = [booster.trouble] if booster.trouble else []
     formed = clusters([excerpt.turn for excerpt in excerpts], settings.size)
-    means_now = [_mean_g(cluster) for cluster in formed]
+    scores = [[turn.signals["g"] for turn in cluster if turn.role is Role.USER] for cluster in formed]
+    means_now = [sum(some) / len(some) if some else 0.0 for some in scores]
     namespace_means = [*means, *means_now]  # the first run must have a top fifth too
     for cluster, mean in zip(formed, means_now, strict=True):
         model = chat if chat is not None and deserves_model(mean, namespace_means, settings) else None
@@ -164,11 +165,6 @@ def _summarise(excerpts: Sequence[Excerpt], chat: Chat | None, settings: Compact
         return outcome.summary, outcome.reason
     summary = summarize(excerpts, settings)
     return summary, "" if summary else f"{len(excerpts)} turns stay as they are: no digest of them is shorter"
-
-
-def _mean_g(cluster: Sequence[Turn]) -> float:
-    scores = [turn.signals["g"] for turn in cluster if turn.role is Role.USER]
-    return sum(scores) / len(scores) if scores else 0.0
 
 
 def _guidance_record(shard: Shard, namespace: str, now: datetime) -> Told:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,8 +33,7 @@ Vectors = NDArray[np.float32]
 _SPEAKER_CHARS = 40
 _ROLE_WEIGHT = {Role.USER: 1.0, Role.ASSISTANT: 0.6, Role.TOOL: 0.25, Role.SYSTEM: 0.2}
 """The user's words count more than an assistant's, as in recall (RECALL-2)."""
-_CENTRALITY = 0.6
-"""Weight of nearness to the centroid, relative to durability, which is the better predictor in chat."""
+_CENTRALITY = 0.6  # weight of nearness to the centroid, relative to durability, which is the better predictor in chat
 _GATE = 0.2  # weight of G, where the gate has read the turn
 _UNKNOWN_DURABILITY = 0.5  # of a sentence in a script that the packaged model does not know
 _UNRELATED = 0.20  # the static model's `related`: below it two sentences have nothing in common
@@ -55,24 +54,14 @@ _TABLE_ROWS = 4  # lines that make a table: its head, its rule and two rows
 _LIST_ROWS = 5  # lines of values between commas: fewer may be sentences that list things
 _OBJECT, _ARRAY = re.compile(r"\s*\{\s*\"\w"), re.compile(r"\s*\[\s*[\[{\"\d]")
 _JSON_CHARS = 60
-_RUN_ON = 1200
-"""Characters of a line without sentence ends; people do not write such lines."""
+_RUN_ON = 1200  # characters of a line without sentence ends; people do not write such lines
 _LANGUAGE = re.compile(r"[ \t]*(?:```|~~~)[ \t]*([A-Za-z][\w+#-]{0,19})")
 _NAMES = {
-    "fenced text": "code",
-    "lines of a log": "log",
-    "code": "code",
-    "a patch": "patch",
-    "markup": "markup",
-    "a stack trace": "stack trace",
-    "a letter": "letter",
-    "a forwarded message": "forwarded message",
-    "a message with its headers": "message",
-    "a long quotation": "quotation",
-    "quoted lines": "quotation",
-    "a web page": "web page",
-    "a comment in a page": "comment",
-}
+    "fenced text": "code", "lines of a log": "log", "code": "code", "a patch": "patch", "markup": "markup",
+    "a stack trace": "stack trace", "a letter": "letter", "a forwarded message": "forwarded message",
+    "a message with its headers": "message", "a long quotation": "quotation", "quoted lines": "quotation",
+    "a web page": "web page", "a comment in a page": "comment",
+}  # fmt: skip
 _COUNTED_IN_LINES = frozenset({"code", "log", "patch", "markup", "stack trace"})
 _PLACEHOLDER = re.compile(
     r"\[(?:code|log|table|json|encoded data|patch|markup|stack trace|letter|forwarded message|message|quotation"
@@ -162,14 +151,12 @@ def sentence_vectors(texts: Sequence[str]) -> Vectors:
 
 def sentences_with_placeholders(text: str, most: int | None = None) -> list[str]:
     """Return the informative sentences in order, and a placeholder for each piece of bulk."""
-    found = filter(None, map(_without_markdown, sentences(with_placeholders(text, most))))
-    return [sentence for sentence in found if _is_placeholder(sentence) or not is_filler(sentence, judge(sentence))]
+    return [one for one in _sentences(text, most) if _is_placeholder(one) or not is_filler(one, judge(one))]
 
 
 def readable_sentences(text: str, most: int | None = None) -> list[str]:
     """Return the sentences without bulk."""
-    found = map(_without_markdown, sentences(with_placeholders(text, most)))
-    return [sentence for sentence in found if sentence and not _is_placeholder(sentence)]
+    return [one for one in _sentences(text, most) if not _is_placeholder(one)]
 
 
 def with_placeholders(text: str, most: int | None = None) -> str:
@@ -244,8 +231,10 @@ def _row_kind(line: str) -> re.Pattern[str] | None:
     return _COMMAS if line.count(",") + line.count(";") >= 3 and _COMMAS.match(line) else None
 
 
-def _without_markdown(sentence: str) -> str:
-    return _MARKDOWN.sub(lambda found: found[2] or "", sentence).strip()
+def _sentences(text: str, most: int | None) -> Iterator[str]:
+    for sentence in sentences(with_placeholders(text, most)):
+        if plain := _MARKDOWN.sub(lambda found: found[2] or "", sentence).strip():
+            yield plain
 
 
 def _readable_text(excerpt: Excerpt, settings: CompactSettings) -> str:

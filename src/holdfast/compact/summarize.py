@@ -34,25 +34,18 @@ Method = Literal["extractive", "abstractive"]
 
 _DUPLICATE = 0.85
 """Cosine from which two sentences say the same: slightly below the static model's .90 for one claim (MERGE-1)."""
-_SIMILAR = 0.45
-"""Cosine from which similarity to a chosen sentence lowers the value of another."""
+_SIMILAR = 0.45  # cosine from which similarity to a chosen sentence lowers the value of another
 _REDUNDANCY_COST = 1.2
-_SHARED_TERMS = 0.8
-"""Share of a sentence's terms that another must contain to make it redundant."""
+_SHARED_TERMS = 0.8  # share of a sentence's terms that another must contain to make it redundant
 _MAX_LINE_TERMS = 300
-_MIN_VALUE = 0.3
-"""Lowest value of a sentence that is added to others."""
-_MAX_MISFITS = 5
-"""Sentences that may turn out too long for the remaining space before it counts as full."""
-_MIN_SPACE = 40
-"""Characters in which hardly any sentence fits."""
-_MAX_CONTEXT = 2
-"""Sentences that are included so that another one can be understood."""
+_MIN_VALUE = 0.3  # lowest value of a sentence that is added to others
+_MAX_MISFITS = 5  # sentences that may turn out too long for the remaining space before it counts as full
+_MIN_SPACE = 40  # characters in which hardly any sentence fits
+_MAX_CONTEXT = 2  # sentences that are included so that another one can be understood
 _SENTENCE_ENDS = (".", "!", "?", "…", ":", ";", ",", "。", "！", "？", '"', "”", ")")
 
 # The closer look at one sentence: bonuses and costs, and the patterns behind them.
-_SPECIFIC = 0.12
-"""Bonus for each of a number, a name and a decision in a sentence."""
+_SPECIFIC = 0.12  # bonus for each of a number, a name and a decision in a sentence
 _MAX_BONUSES = 2
 _POINTS_BACK_COST = 0.25  # for a turn that begins with a reference to the turn before
 _HEADING_COST = 0.6  # for a heading or an announcement of the next line
@@ -60,14 +53,10 @@ _REFUSED_COST = {Reason.QUESTION: 0.75, Reason.COMMAND: 0.4, Reason.FRAGMENT: 0.
                  Reason.TAUTOLOGY: 0.4, Reason.WORKFLOW_EVENT: 0.1, Reason.REPORTED: 0.1}  # fmt: skip
 """Cost of sentences that the quality floor refuses as records; in a summary they may still be the best available."""
 _CUT_COST = 0.05  # for a sentence that has to be cut
-_MAX_SENTENCE = 220
-"""Characters; a longer sentence is cut at the end of a clause."""
-_SHORT_ANSWER = 110
-"""Characters of an answer that may need its question …"""
-_SUBJECT_CHARS = 40
-"""… unless these first characters say who does what."""
-_MIN_REST = 12
-"""Characters that must remain of a sentence without its lead-in."""
+_MAX_SENTENCE = 220  # characters; a longer sentence is cut at the end of a clause
+_SHORT_ANSWER = 110  # characters of an answer that may need its question …
+_SUBJECT_CHARS = 40  # … unless these first characters say who does what
+_MIN_REST = 12  # characters that must remain of a sentence without its lead-in
 
 _POINTS_BACK = re.compile(
     r"\W*(?:it|that|this|these|those|they|them|he|she|him|her|his|its|their|which|both|same|there|here|then|one"

@@ -31,19 +31,11 @@ _WEEK = 7
 _REFUSED = "refused: "
 # Field of Admitted → name of the counter (admit/pipeline.py, admit/place.py).
 _COUNTERS = {
-    "turns": "turns",
-    "others_words": "others' words",
-    "not_salient": "not salient",
-    "below_threshold": "below the threshold",
-    "nothing_durable": "nothing durable",
-    "candidates": "candidates",
-    "triggers": "triggers",
-    "merged": "merged",
-    "dropped": "dropped",
-    "superseded": "superseded",
-    "added": "added",
+    "turns": "turns", "others_words": "others' words", "not_salient": "not salient",
+    "below_threshold": "below the threshold", "nothing_durable": "nothing durable", "candidates": "candidates",
+    "triggers": "triggers", "merged": "merged", "dropped": "dropped", "superseded": "superseded", "added": "added",
     "redundant_adds": "redundant adds",
-}
+}  # fmt: skip
 
 
 def explain_act(act: Action) -> Decision:

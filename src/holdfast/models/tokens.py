@@ -75,21 +75,19 @@ class TokenCounter(Protocol):
 
 def open_counter(settings: TokenSettings) -> TokenCounter:
     """Open the counter of the settings; raises InputError for an unknown one and MissingExtra for a missing package."""
-    counter = _open(settings.counter)
-    return counter if settings.factor == 1 else ScaledCounter(counter, settings.factor)
-
-
-def _open(spec: str) -> TokenCounter:
+    spec = settings.counter
     kind, _, path = spec.partition(":")
+    counter: TokenCounter
     if spec == "estimate":
-        return TokenEstimator()
-    if spec in ENCODINGS:
-        return OpenAICounter(spec)
-    if kind == "tokenizer" and path:
-        return TokenizerCounter(path)
-    raise InputError(
-        f"unknown token counter {spec!r}. Use estimate, {', '.join(ENCODINGS)}, or tokenizer:PATH (a tokenizer.json)"
-    )
+        counter = TokenEstimator()
+    elif spec in ENCODINGS:
+        counter = OpenAICounter(spec)
+    elif kind == "tokenizer" and path:
+        counter = TokenizerCounter(path)
+    else:
+        known = f"estimate, {', '.join(ENCODINGS)}, or tokenizer:PATH (a tokenizer.json)"
+        raise InputError(f"unknown token counter {spec!r}. Use {known}")
+    return counter if settings.factor == 1 else ScaledCounter(counter, settings.factor)
 
 
 class TokenEstimator:

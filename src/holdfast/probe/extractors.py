@@ -29,7 +29,7 @@ from holdfast.log.messages import read_message
 from holdfast.memory import Memory
 from holdfast.model import Kind, NewTurn, Role, Turn
 from holdfast.models.chat import open_chat
-from holdfast.probe.metrics import DIGITS, bootstrap_counts, interval_bounds
+from holdfast.probe.metrics import DIGITS, bootstrap_counts, interval_bounds, ratio
 from holdfast.settings import LogSettings, Settings
 from holdfast.text.jsonio import raise_faults, read_json_lines
 from holdfast.text.time import Moment
@@ -38,8 +38,7 @@ from holdfast.text.words import FUNCTION_WORDS, terms
 Progress = Callable[[int, int], None]
 
 _DEFAULT_SESSION = "transcript"
-_START = datetime(2026, 1, 1, tzinfo=UTC)
-"""Time of messages without one; fixed, so that comparisons are reproducible."""
+_START = datetime(2026, 1, 1, tzinfo=UTC)  # time of messages without one; fixed, so that comparisons are reproducible
 _MIN_SHARED = 0.6
 """Share of a fact's content words, and all its numbers, that a candidate must contain to state it: "I" may become "the
 user" and a clause may be missing, but a number may not differ."""
@@ -165,14 +164,10 @@ def measure_noise(memory: Memory, questions: Iterable[str] = (), since: Moment |
     recalls = [memory.search(question) for question in questions]
     hits = [hit for found in recalls for hit in found]
     junk = [hit for hit in hits if all(one.refusal is not None for one in judge_turn(hit.text[:_MAX_HIT_CHARS]))]
-    return Noise(
-        redundant_adds_per_week=stats.redundant_adds_per_week,
-        refused=stats.total.refused,
-        recalls=len(recalls),
-        hits_per_recall=_per_recall(len(hits), recalls),
-        sub_floor_records_per_recall=_per_recall(sum(hit.kind is not Kind.TURN for hit in junk), recalls),
-        sub_floor_turns_per_recall=_per_recall(sum(hit.kind is Kind.TURN for hit in junk), recalls),
-    )
+    records = sum(hit.kind is not Kind.TURN for hit in junk)
+    counts = (len(hits), records, len(junk) - records)
+    per_recall = [round(count / len(recalls), DIGITS) if recalls else None for count in counts]
+    return Noise(stats.redundant_adds_per_week, stats.total.refused, len(recalls), *per_recall)
 
 
 def read_labelled_file(path: str | os.PathLike[str]) -> list[LabelledTurn]:
@@ -244,8 +239,8 @@ def _figures(name: str, outcomes: Sequence[_TurnResult]) -> ExtractorFigures:
         name=name,
         candidates=candidates,
         found=found,
-        recall=_share(found, facts),
-        precision=_share(right, candidates),
+        recall=ratio(found, facts, DIGITS),
+        precision=ratio(right, candidates, DIGITS),
         f1=round(float(_f1(np.array(found), np.array(facts), np.array(right), np.array(candidates))), DIGITS),
         silent=sum(not one.found and not one.candidates for one in outcomes),
         failed=sum(one.failed for one in outcomes),
@@ -275,11 +270,3 @@ def _f1(found: np.ndarray, facts: np.ndarray, right: np.ndarray, candidates: np.
     recall = found / np.maximum(facts, 1)
     precision = right / np.maximum(candidates, 1)
     return np.where(recall + precision > 0, 2 * recall * precision / np.maximum(recall + precision, 1e-12), 0.0)
-
-
-def _share(part: int, whole: int) -> float:
-    return round(part / whole, DIGITS) if whole else 0.0
-
-
-def _per_recall(count: int, recalls: Sequence[object]) -> float | None:
-    return round(count / len(recalls), DIGITS) if recalls else None

@@ -12,8 +12,7 @@ Percentiles = dict[str, float]
 """{"p50": …, "p99": …}"""
 DIGITS = 4
 """Decimal places of every reported share."""
-_RESAMPLES = 2000
-"""Between seeds the bounds differ by at most .001 (760 questions) or .003 (179)."""
+_RESAMPLES = 2000  # between seeds the bounds differ by at most .001 (760 questions) or .003 (179)
 _INTERVAL = (2.5, 97.5)
 
 

@@ -52,7 +52,7 @@ class Drifted:
     question: str
     expect: tuple[str, ...]
     why: tuple[str, ...]
-    """What happened to each expected id."""
+    """One reason per expected id."""
 
 
 @dataclass(frozen=True)

@@ -114,7 +114,8 @@ def run_probes(
     `prompt` returns the text that a model would see for a question, with ids; the default is the memory's context().
     """
     targets, drifted = find_targets(memory, probes, drafts=drafts)
-    each = ask_probes(memory, targets, prompt=prompt or _own_prompt(memory), progress=progress)
+    own = prompt or (lambda question: memory.context([{"role": "user", "content": question}]).text)
+    each = ask_probes(memory, targets, prompt=own, progress=progress)
     reached = [one.in_prompt for one in each if one.in_prompt is not None]
     ms = [one.ms for one in each]
     rows = score_table(each)
@@ -162,28 +163,14 @@ def ask_probes(
         start = time.perf_counter()
         hits = memory.search(target.probe.question, limit=DEPTH)
         ms = round((time.perf_counter() - start) * 1000, 3)
-        asked.append(
-            AskedProbe(
-                target.probe.question,
-                target.probe.expect,
-                next((rank for rank, hit in enumerate(hits, 1) if target.answered_by(hit)), None),
-                hits[0].id if hits else None,
-                None if prompt is None else _in_prompt(prompt(target.probe.question), target),
-                ms,
-            )
-        )
+        rank = next((rank for rank, hit in enumerate(hits, 1) if target.answered_by(hit)), None)
+        text = None if prompt is None else prompt(target.probe.question)
+        inside = None if text is None else any(item_id in text for item_id in target.ids)  # items show ids (CTX-6)
+        first = hits[0].id if hits else None
+        asked.append(AskedProbe(target.probe.question, target.probe.expect, rank, first, inside, ms))
         if progress is not None:
             progress(len(asked), len(targets))
     return asked
-
-
-def _own_prompt(memory: Memory) -> Prompt:
-    return lambda question: memory.context([{"role": "user", "content": question}]).text
-
-
-def _in_prompt(text: str, target: Target) -> bool:
-    """Look for the ids, which every item of a prompt shows (CTX-6)."""
-    return any(item_id in text for item_id in target.ids)
 
 
 def score_table(each: Sequence[AskedProbe]) -> NDArray[np.float64]:

@@ -15,15 +15,7 @@ from holdfast.errors import InputError
 from holdfast.memory import Memory
 from holdfast.probe.metrics import bootstrap_interval
 from holdfast.probe.probes import Probe, probe_hash
-from holdfast.probe.run import (
-    MEASURES,
-    AskedProbe,
-    ProbeFigures,
-    ask_probes,
-    find_targets,
-    probe_figures,
-    score_table,
-)
+from holdfast.probe.run import MEASURES, AskedProbe, ProbeFigures, ask_probes, find_targets, probe_figures, score_table
 from holdfast.settings import RecallSettings, Settings
 
 WEIGHTS = (

@@ -94,29 +94,24 @@ def midnight(at: datetime) -> datetime:
 
 
 def day_of(at: datetime, days: int = 0) -> TimeRange:
-    start = midnight(at) + timedelta(days=days)
-    return start, start + timedelta(days=1)
+    return _days(midnight(at) + timedelta(days=days))
 
 
 def week_of(at: datetime) -> TimeRange:
-    start = midnight(at) - timedelta(days=at.weekday())
-    return start, start + timedelta(days=7)
+    return _days(midnight(at) - timedelta(days=at.weekday()), 7)
 
 
 def month_of(year: int, number: int) -> TimeRange:
-    start = datetime(year, number, 1, tzinfo=UTC)
-    return start, start + relativedelta(months=1)
+    return _months(year, number, 1)
 
 
 def quarter_of(year: int, number: int) -> TimeRange:
-    start = datetime(year, 3 * number - 2, 1, tzinfo=UTC)
-    return start, start + relativedelta(months=3)
+    return _months(year, 3 * number - 2, 3)
 
 
 def season_of(year: int, name: str) -> TimeRange:
     """Return the season that starts in the year: winter 2025 ends in March 2026."""
-    start = datetime(year, SEASON_MONTH[name], 1, tzinfo=UTC)
-    return start, start + relativedelta(months=3)
+    return _months(year, SEASON_MONTH[name], 3)
 
 
 def year_of(number: int) -> TimeRange:
@@ -139,20 +134,21 @@ def holiday_of(year: int, name: str) -> TimeRange:
     return HOLIDAYS[name](year)
 
 
-def _fixed(number: int, in_month: int, days: int = 1) -> Callable[[int], TimeRange]:
-    def place(year: int) -> TimeRange:
-        start = datetime(year, in_month, number, tzinfo=UTC)
-        return start, start + timedelta(days=days)
+def _days(start: datetime, days: int = 1) -> TimeRange:
+    return start, start + timedelta(days=days)
 
-    return place
+
+def _months(year: int, number: int, months: int) -> TimeRange:
+    start = datetime(year, number, 1, tzinfo=UTC)
+    return start, start + relativedelta(months=months)
+
+
+def _fixed(day: int, month: int, days: int = 1) -> Callable[[int], TimeRange]:
+    return lambda year: _days(datetime(year, month, day, tzinfo=UTC), days)
 
 
 def _movable(from_easter: int, days: int = 1) -> Callable[[int], TimeRange]:
-    def place(year: int) -> TimeRange:
-        start = easter(year) + timedelta(days=from_easter)
-        return start, start + timedelta(days=days)
-
-    return place
+    return lambda year: _days(easter(year) + timedelta(days=from_easter), days)
 
 
 def _weekday(in_month: int, weekday: int, nth: int, later: int = 0, days: int = 1) -> Callable[[int], TimeRange]:
@@ -164,14 +160,13 @@ def _weekday(in_month: int, weekday: int, nth: int, later: int = 0, days: int = 
             start = first + timedelta(days=(weekday - first.weekday()) % 7 + 7 * (nth - 1) + later)
         else:
             start = end - timedelta(days=(end.weekday() - weekday - 1) % 7 + 1 - later)
-        return start, start + timedelta(days=days)
+        return _days(start, days)
 
     return place
 
 
 def _new_year(year: int) -> TimeRange:
-    start = datetime(year, 1, 1, tzinfo=UTC) - timedelta(days=1)
-    return start, start + timedelta(days=2)
+    return _days(datetime(year, 1, 1, tzinfo=UTC) - timedelta(days=1), 2)
 
 
 HOLIDAYS: dict[str, Callable[[int], TimeRange]] = {
@@ -291,10 +286,6 @@ def _nearest_year(month: int, day: int, said: _Reference) -> int:
     return min(fitting or years, key=lambda year: abs(days[year] - at))
 
 
-def _read_iso(match: re.Match[str], said: _Reference) -> TimeRange | None:
-    return day_of(datetime(int(match[1]), int(match[2]), int(match[3]), tzinfo=UTC))
-
-
 def _read_day_month(match: re.Match[str], said: _Reference) -> TimeRange | None:
     month, day = MONTH_NUMBER[match["month"].lower()], int(match["day"])
     if match["month"] == "may" and not match["year"]:
@@ -315,24 +306,11 @@ def _read_month(match: re.Match[str], said: _Reference) -> TimeRange | None:
     return month_of(_nearest_year(month, 15, said), month)
 
 
-def _read_year(match: re.Match[str], said: _Reference) -> TimeRange | None:
-    return year_of(int(match[1]))
-
-
 def _read_word(match: re.Match[str], said: _Reference) -> TimeRange | None:
     word = match[0].lower()
     days = {"yesterday": -1, "last night": -1, "today": 0, "tonight": 0, "this morning": 0, "this afternoon": 0,
             "this evening": 0, "tomorrow": 1, "the day before yesterday": -2, "the day after tomorrow": 2}  # fmt: skip
     return day_of(said.at, days[word])
-
-
-def _read_ago(match: re.Match[str], said: _Reference) -> TimeRange | None:
-    count, unit = _count(match[1]), match[2].lower()
-    return _around(said.at, -count, unit)
-
-
-def _read_in(match: re.Match[str], said: _Reference) -> TimeRange | None:
-    return _around(said.at, _count(match[1]), match[2].lower())
 
 
 def _around(at: datetime, count: int, unit: str) -> TimeRange:
@@ -355,8 +333,7 @@ def _read_relative(match: re.Match[str], said: _Reference) -> TimeRange | None:
     if unit == "week":
         return week_of(at + timedelta(weeks=step))
     if unit == "weekend":
-        start = week_of(at + timedelta(weeks=step))[0] + timedelta(days=5)
-        return start, start + timedelta(days=2)
+        return _days(week_of(at + timedelta(weeks=step))[0] + timedelta(days=5), 2)
     if unit == "month":
         there = at + relativedelta(months=step)
         return month_of(there.year, there.month)
@@ -394,7 +371,8 @@ def _pattern(text: str) -> re.Pattern[str]:
 
 
 _READERS: tuple[tuple[re.Pattern[str], Reader], ...] = (
-    (_pattern(r"\b(\d{4})-(\d{2})-(\d{2})\b"), _read_iso),
+    (_pattern(r"\b(\d{4})-(\d{2})-(\d{2})\b"),
+     lambda match, said: day_of(datetime(int(match[1]), int(match[2]), int(match[3]), tzinfo=UTC))),
     (
         _pattern(rf"\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? (?P<month>{MONTH})\b\.?(?:,? (?P<year>\d{{4}}))?"),
         _read_day_month,
@@ -405,8 +383,10 @@ _READERS: tuple[tuple[re.Pattern[str], Reader], ...] = (
     ),
     (_pattern(r"\b(?:the day before yesterday|the day after tomorrow|yesterday|last night|today|tonight|tomorrow"
               r"|this (?:morning|afternoon|evening))\b"), _read_word),
-    (_pattern(rf"\b({_NUMBER}) ({_UNIT})s? (?:ago|back|earlier)\b"), _read_ago),
-    (_pattern(rf"\bin ({_NUMBER}) ({_UNIT})s?(?:' time|’ time| time)?\b"), _read_in),
+    (_pattern(rf"\b({_NUMBER}) ({_UNIT})s? (?:ago|back|earlier)\b"),
+     lambda match, said: _around(said.at, -_count(match[1]), match[2].lower())),
+    (_pattern(rf"\bin ({_NUMBER}) ({_UNIT})s?(?:' time|’ time| time)?\b"),
+     lambda match, said: _around(said.at, _count(match[1]), match[2].lower())),
     (
         _pattern(r"\b(last|this|next|the past|past) (weekend|week|month|year|spring|summer|autumn|fall|winter)\b"),
         _read_relative,
@@ -419,5 +399,5 @@ _READERS: tuple[tuple[re.Pattern[str], Reader], ...] = (
         _read_month,
     ),
     (_pattern(rf"\b(?P<which>)(?P<month>{MONTH})\.? (?P<year>(?:19|20)\d{{2}})\b"), _read_month),
-    (_pattern(rf"\b{_FROM} ((?:19|20)\d{{2}})\b"), _read_year),
+    (_pattern(rf"\b{_FROM} ((?:19|20)\d{{2}})\b"), lambda match, said: year_of(int(match[1]))),
 )  # fmt: skip

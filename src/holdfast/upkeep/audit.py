@@ -38,19 +38,15 @@ from holdfast.upkeep.indexes import pages
 
 Vectors = NDArray[np.float32]
 
-_MAX_CHARS = 4000
-"""A memory is a sentence or two; only the beginning of a longer text is audited."""
-_MIN_SHARED = 0.6
-"""Share of common words from which two equal texts are duplicates when their vectors do not show it."""
-_MIN_SHARED_EXTENDED = 0.8
-"""The same for a text that adds something to the other, when there are no vectors."""
+_MAX_CHARS = 4000  # a memory is a sentence or two; only the beginning of a longer text is audited
+_MIN_SHARED = 0.6  # share of common words from which two equal texts are duplicates when their vectors do not show it
+_MIN_SHARED_EXTENDED = 0.8  # the same for a text that adds something to the other, when there are no vectors
 _MAX_ADDITIONS = 64
 """Describing words of one text that are left out in pairs: 2,080 sums. Texts of 4,000 characters rarely have more."""
 _SEPARATORS = re.compile(r"[\W_]+")
 _FRAME = re.compile(r"\[\[memory [a-z2-7]{12} (?:begins|ends)\]\]")
 """The first and last line of what `context()` gives to a model (context/render.py)."""
-_ECHO_WINDOW = 6
-"""Turns before a statement that it may repeat; admission looks as far back (admit.turns_shown)."""
+_ECHO_WINDOW = 6  # turns before a statement that it may repeat; admission looks as far back (admit.turns_shown)
 
 _WEEKDAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
 _RECURS = re.compile(

@@ -140,7 +140,8 @@ def prove(store: Store, namespace: str, traces: Traces, copies: Iterable[str]) -
     strings = _distinctive(store, namespace, traces)
     live = set(store.live_vectors())  # two texts may have the same vector, which is then a trace of neither
     vectors = [vector for vector in traces.vectors if vector not in live]
-    patterns = {one for spellings in strings.values() for spelling in spellings for one in _encodings(spelling)}
+    spellings = {spelling for forms in strings.values() for spelling in forms}
+    patterns = {text.encode(encoding)[:MAX_PATTERN] for text in spellings for encoding in ("utf-8", "utf-16-le")}
     slices = {piece for vector in vectors for piece in _slices(vector)}
     search = ByteSearch(patterns | slices)
     files = tuple(_search_file(search, path, chunks) for path, chunks in store.files())
@@ -185,11 +186,6 @@ def _batches(texts: Iterable[str]) -> Iterator[str]:
             yield "\n".join(batch)
             batch, size = [], 0
     yield "\n".join(batch)
-
-
-def _encodings(text: str) -> Iterator[bytes]:
-    for encoding in ("utf-8", "utf-16-le"):
-        yield text.encode(encoding)[:MAX_PATTERN]
 
 
 def _slices(vector: bytes) -> Iterator[bytes]:

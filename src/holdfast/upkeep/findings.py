@@ -17,7 +17,7 @@ class AuditItem:
     id: str
     text: str
     at: datetime | None = None
-    """When it was said or written, if the system knows."""
+    """Time at which it was said or written, if the system knows."""
     may_be_junk: bool = True
     """False for what a person stored on purpose: the quality floor does not apply to it."""
 

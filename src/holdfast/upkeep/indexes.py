@@ -22,8 +22,7 @@ from holdfast.upkeep.findings import AuditResult, Example
 _PAGE = 1000
 _WORD_SPACES = (Space.TURN, Space.RECORD, Space.PASSAGE)
 _VECTOR_SPACES = (Space.TURN, Space.RECORD, Space.TOLD, Space.WINDOW)
-_LENGTH_TOLERANCE = 0.02
-"""Largest distance of a vector's length from 1; half precision and rounding cost a thousandth."""
+_LENGTH_TOLERANCE = 0.02  # largest distance of a vector's length from 1; half precision and rounding cost a thousandth
 
 
 def word_drift(view: Snapshot, settings: Settings) -> AuditResult:
