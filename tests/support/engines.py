@@ -13,7 +13,7 @@ from pathlib import Path
 __all__ = ["chosen", "default_engine", "engines_of"]
 
 TESTS = Path(__file__).parents[1]
-BOTH = ("log/test_history.py", "log/test_ingest.py", "insight/test_recent.py")
+BOTH = ("log/test_history.py", "log/test_ingest.py", "insight/test_lookup.py")
 NEUTRAL = (
     *BOTH,
     "admit", "compact", "context", "gate", "index", "insight", "log", "rules", "search", "store/test_threads.py",

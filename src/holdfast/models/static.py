@@ -31,7 +31,7 @@ _MAX_WORD = 100  # a longer word is unknown, as in BERT: it is a blob
 _CACHED_WORDS = 32_768  # words with cached pieces; 6 MB when full of words of 8 letters
 _CACHED_CHARACTERS = 10_000
 """Characters with cached class; without a bound a hostile text could fill memory with all of Unicode."""
-_ID_BYTES = 4
+ID_BYTES = 4
 _CJK = (
     (0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2CEAF), (0xF900, 0xFAFF), (0x2F800, 0x2FA1F),
 )  # fmt: skip  # ideographs, which BERT separates (not kana, not hangul)
@@ -107,7 +107,7 @@ class StaticEmbedder:
     def _embed(self, text: str) -> NDArray[np.float32]:
         packed = self.pieces.encode(text, self._max_tokens)
         # Otherwise texts of unknown pieces only, such as 👍 and 👎, would have cosine 1.
-        if packed == self.pieces.unknown_packed * (len(packed) // _ID_BYTES):
+        if packed == self.pieces.unknown_packed * (len(packed) // ID_BYTES):
             return np.zeros(self._rows.shape[1], np.float32)
         ids = np.frombuffer(packed, dtype="<i4")
         summed = np.einsum("i,ij->j", self._scales.take(ids), self._rows.take(ids, axis=0))
@@ -143,9 +143,9 @@ class WordPiece:
         """Return the first `limit` ids as packed int32 for np.frombuffer, which is much faster than a list of ints."""
         words = self._words(text[: limit * CHARS_PER_PIECE])[:limit]  # a word has at least one piece
         if len(max(words, key=len, default="")) <= _MAX_WORD:
-            return b"".join(map(self._cached, words))[: limit * _ID_BYTES]
+            return b"".join(map(self._cached, words))[: limit * ID_BYTES]
         encoded = (self._cached(word) if len(word) <= _MAX_WORD else self.unknown_packed for word in words)
-        return b"".join(encoded)[: limit * _ID_BYTES]
+        return b"".join(encoded)[: limit * ID_BYTES]
 
     def _words(self, text: str) -> list[str]:
         return unicodedata.normalize("NFD", text).lower().translate(self._classes).split()
@@ -179,7 +179,7 @@ class WordPiece:
 
 
 def _packed(ids: Sequence[int]) -> bytes:
-    return b"".join(i.to_bytes(_ID_BYTES, "little") for i in ids)
+    return b"".join(i.to_bytes(ID_BYTES, "little") for i in ids)
 
 
 class _CharacterTable(dict[int, str]):
