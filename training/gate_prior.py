@@ -11,7 +11,6 @@ and with the G of another turn.
 from __future__ import annotations
 
 import argparse
-import tempfile
 from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
@@ -21,13 +20,12 @@ import numpy as np
 import holdfast.search.retrieve as legs
 import holdfast.search.rank as rank
 from holdfast.context.budget import Packing
-from holdfast_bench.ask import Remembering, Ways, message_of, settings_of
+from holdfast_bench.ask import AskOptions, haystack_memory, score, settings_of
+from holdfast_bench.machine import CachingEmbedder
 from holdfast_bench.pack import _read
-from holdfast_bench.ask import score
 from holdfast.memory import Memory
 from holdfast.models.breaker import open_embedder
 from holdfast.model import Role
-from holdfast.testing import FixedClock
 
 RANKED = (  # (where G stands, its weight in standard deviations)
     ("as it is", 0.0),
@@ -123,18 +121,9 @@ def worth_in_pack(self, candidate, pieces):
 
 
 def ask(haystack, settings, embedder, found) -> None:
-    clock = FixedClock()
-    with (
-        tempfile.TemporaryDirectory(prefix="holdfast-gate-") as folder,
-        Memory(Path(folder) / "memory.db", haystack.name, embedder=embedder, settings=settings, clock=clock) as memory,
-    ):
-        said: dict[str, str] = {}
-        for sitting in haystack.sittings:
-            clock.now = sitting.at
-            kept = memory.ingest_many((message_of(turn, sitting.at) for turn in sitting.turns), session=sitting.session)
-            said |= {new.id: turn.id for new, turn in zip(kept, sitting.turns, strict=True)}
-        memory.flush()
-        GIVEN.take(memory, [sitting.session for sitting in haystack.sittings])
+    with haystack_memory(haystack, settings, embedder) as (memory, clock, places):
+        said = {turn_id: set_id for turn_id, (set_id, _) in places.items()}
+        GIVEN.take(memory, [session.session for session in haystack.sessions])
         for question in haystack.questions:
             if not (question.counts and question.turns):
                 continue
@@ -160,14 +149,14 @@ def _inside(memory, question, said, budget: int) -> float:
 def main() -> None:
     given = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     given.add_argument("--data", action="append", type=Path, required=True)
-    chosen = settings_of(Ways())
+    chosen = settings_of(AskOptions())
     settings = replace(
         chosen,
         context=replace(chosen.context, deadline_s=60.0, embedder_s=30.0),
         compact=replace(chosen.compact, automatic=False),  # when it runs is chance, and it adds records
     )
     legs.answering, Packing._worth = answering, worth_in_pack
-    embedder = Remembering(open_embedder("static", 10.0))
+    embedder = CachingEmbedder(open_embedder("static", 10.0))
     for path in given.parse_args().data:
         name, haystacks = _read(path)
         found: dict[tuple[str, float], list[list[float]]] = defaultdict(list)

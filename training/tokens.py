@@ -1,8 +1,7 @@
-"""Make and measure the token estimator's costs (src/holdfast/models/estimate.json) against the exact o200k tokenizer.
+"""Fit and measure the token estimator's costs (src/holdfast/models/estimate.json) against the exact o200k tokenizer.
 
-Calibrated on text that is neither ours to tune nor any benchmark's: Django's translations (100 languages), Python's own
-library, and our labels for English talk. Measured on what was held out of it: other translations, other packages, and
-whatever JSON, JSON-lines or text files are named.
+Fitted on text that no benchmark uses: Django's translations (100 languages), Python's own library, and our labels for
+English chat. Measured on held-out text: other translations, other packages, and any JSON, JSON-lines or text files.
 
     pip install 'holdfast[tokens]' ; pip download --no-deps django && unzip -d django Django-*.whl
     python training/tokens.py calibrate --django django --labels training/labels --out src/holdfast/models/estimate.json
@@ -26,16 +25,16 @@ import numpy as np
 import splintr
 
 from holdfast.context.escape import encode
-from holdfast.context.render import Frame, Tier
-from holdfast.context.render import Item, render
-from holdfast.models.tokens import BLOCKS, PIECES, Estimate, block_of, common_words, place_of
+from holdfast.context.render import Frame, Item, Tier, render
+from holdfast_bench.data import strings_in
+from holdfast.models.tokens import BLOCKS, PIECES, TokenEstimator, block_of, common_words, prefix_of
 
 _TOKENIZER = splintr.Tokenizer.from_pretrained("o200k_base")
 MORE = ", more"
 MARGIN = 1.02
-"""Rather too much than too little: a budget that is exceeded costs more than one that is not used up."""
+"""The estimate is too high rather than too low: exceeding a budget costs more than not using it up."""
 LONGEST = 16
-"""Words and runs of signs of more characters cost their share of this one's."""
+"""Longer words and runs of signs cost proportionally to this length."""
 CALIBRATED = ("conf/locale", "contrib/admin/locale")
 HELD_OUT = ("contrib/auth/locale", "contrib/gis/locale", "contrib/postgres/locale", "contrib/admindocs/locale")
 
@@ -45,7 +44,7 @@ def exact(text: str) -> int:
 
 
 def messages(po: Path) -> list[str]:
-    """The translations of a .po file."""
+    """Return the translations of a .po file."""
     found, parts = [], None
     for line in [*po.read_text(encoding="utf-8").splitlines(), ""]:
         if line.startswith("msgstr"):
@@ -61,7 +60,7 @@ def messages(po: Path) -> list[str]:
 
 
 def translations(django: Path, places: tuple[str, ...]) -> dict[str, list[str]]:
-    """Texts by language, each of a few dozen messages: a message alone is a few words."""
+    """Return texts by language, each of twenty messages, because one message has only a few words."""
     texts = defaultdict(list)
     for place in places:
         for po in sorted((django / "django" / place).glob("*/LC_MESSAGES/*.po")):
@@ -76,21 +75,14 @@ def code(folder: Path, seed: int, most: int = 150) -> list[str]:
     return [path.read_text(encoding="utf-8", errors="replace")[:4000] for path in paths[:most] if path.stat().st_size > 500]
 
 
-def strings(value: object) -> list[str]:
-    if isinstance(value, str):
-        return [value]
-    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return [text for one in inside for text in strings(one)]
-
-
 def read_texts(path: Path) -> list[str]:
     data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
     text = data.decode("utf-8", errors="replace")
     name = path.name.removesuffix(".gz")
     if name.endswith(".json"):
-        return strings(json.loads(text))
+        return list(strings_in(json.loads(text)))
     if name.endswith(".jsonl"):
-        return strings([json.loads(line) for line in text.splitlines() if line])
+        return list(strings_in([json.loads(line) for line in text.splitlines() if line]))
     return [text[i : i + 4000] for i in range(0, len(text), 4000)]
 
 
@@ -106,7 +98,7 @@ def calibrate(options: argparse.Namespace) -> None:
                 gather(piece, words, runs, signs)
     costs: dict[str, object] = {"tokenizer": "o200k_base", "margin": MARGIN, "blanks": 16}
     for kind in ("common", "uncommon", "capitals", "accented"):
-        costs[kind] = {place: rising(words[kind, place]) for place in ("spaced", "signed", "bare")}
+        costs[kind] = {prefix: rising(words[kind, prefix]) for prefix in ("spaced", "signed", "bare")}
     costs["signs"] = rising(signs)
     costs["run"], costs["letter"] = {}, {"latin": 1.0}
     for block in sorted({name for _, name in BLOCKS} - {"latin"}):
@@ -122,8 +114,8 @@ def calibrate(options: argparse.Namespace) -> None:
 
 
 def gather(piece, words, runs, signs) -> None:
-    core, place = piece.strip(" "), place_of(piece)
-    core = core[1:] if place == "signed" else core
+    core, prefix = piece.strip(" "), prefix_of(piece)
+    core = core[1:] if prefix == "signed" else core
     first = core[:1]
     if first < " " or first in "0123456789\x7f":
         return
@@ -136,14 +128,14 @@ def gather(piece, words, runs, signs) -> None:
         if len(word) <= LONGEST:
             kind = "common" if word.lower() in common_words() else "uncommon"
             kind = "capitals" if len(word) > 1 and word.isupper() and word.isascii() else kind
-            words["accented" if not word.isascii() else kind, place][len(word) - 1].append(exact(piece))
+            words["accented" if not word.isascii() else kind, prefix][len(word) - 1].append(exact(piece))
     else:
         more = sum(block_of(letter).endswith(MORE) for letter in core)
         runs[block_of(first).removesuffix(MORE)].append((len(core) - more, more, exact(piece)))
 
 
 def rising(samples: list[list[int]]) -> list[float]:
-    """The mean of each length; a longer piece never costs less, and a length hardly seen costs at least its neighbour."""
+    """Return the mean of each length; a longer piece never costs less, and a rare length at least its neighbour."""
     table, last = [], 1.0
     for found in samples:
         if len(found) >= 30:
@@ -153,7 +145,7 @@ def rising(samples: list[list[int]]) -> list[float]:
 
 
 def plane_through(samples: list[tuple[int, int, int]]) -> tuple[float, float, float]:
-    """Tokens = run + letter · letters + more · rarer letters, by least squares, none below nothing."""
+    """Fit tokens = run + letter · letters + more · rarer letters by least squares, without negative terms."""
     features = np.array([(1, letters, more) for letters, more, _ in samples], dtype=float)
     tokens = np.array([tokens for *_, tokens in samples], dtype=float)
     run, letter, more = np.linalg.lstsq(features, tokens, rcond=None)[0]
@@ -163,7 +155,7 @@ def plane_through(samples: list[tuple[int, int, int]]) -> tuple[float, float, fl
 
 
 def alone(block: str) -> float:
-    """Of a group that the texts hardly hold: what its characters cost on average, each by itself."""
+    """Return the average cost of single characters, for a group that is rare in the texts."""
     ends = [start for start, _ in BLOCKS[1:]] + [0x110000]
     places = [code for (start, name), end in zip(BLOCKS, ends) if name == block for code in range(start, end, 7)]
     characters = [chr(code) for code in places if chr(code).isprintable()]
@@ -171,14 +163,14 @@ def alone(block: str) -> float:
 
 
 def blocks(texts: list[str]) -> list[str]:
-    """What a model is handed: twenty texts to a block, each cut to a turn's length."""
+    """Render contexts of twenty texts, each cut to the length of a turn."""
     frame = Frame.of(bytes(16), "measured")
     items = [Item(f"t-{place:021x}", text[:800], "user", "turn", datetime(2026, 5, 3)) for place, text in enumerate(texts)]
     return [render(frame, {Tier.RECALLED: items[i : i + 20]}) for i in range(0, len(items), 20)]
 
 
 def measure(options: argparse.Namespace) -> None:
-    counter = Estimate()
+    counter = TokenEstimator()
     held_out = translations(options.django, HELD_OUT) if options.django else {}
     latin, others = [], []
     for texts in held_out.values():
@@ -220,9 +212,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     verbs = parser.add_subparsers(dest="verb", required=True)
     making = verbs.add_parser("calibrate")
-    making.add_argument("--django", type=Path, required=True)
-    making.add_argument("--labels", type=Path, required=True)
-    making.add_argument("--out", type=Path, required=True)
+    for name in ("--django", "--labels", "--out"):
+        making.add_argument(name, type=Path, required=True)
     measuring = verbs.add_parser("measure")
     measuring.add_argument("--django", type=Path)
     measuring.add_argument("--code", type=Path)

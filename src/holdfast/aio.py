@@ -15,13 +15,22 @@ from holdfast.gate.calibrate import Label
 from holdfast.memory import DEFAULT_SESSION, Memory
 from holdfast.model import Decision, Exchange, Hits, Metadata, Record, Session, Status, Turn, Why
 from holdfast.models.embedder import Embedder
-from holdfast.results import Active, Calibration, Compaction, History, Pair, StandingSection, Stats, Themes, Tuning
+from holdfast.results import ActiveView, Calibration, Compaction, History, Pair, StandingSection, Stats, Themes, Tuning
 from holdfast.settings import Settings
 from holdfast.text.time import Clock, Moment, utc_now
 
 if TYPE_CHECKING:
     from holdfast.gate.score import Signals
-    from holdfast.results import BackedUp, Context, Copied, Erased, Exported, Imported, Restored, Tidied
+    from holdfast.results import (
+        BackupResult,
+        Context,
+        CopyResult,
+        EraseResult,
+        ExportResult,
+        ImportResult,
+        JanitorResult,
+        RestoreResult,
+    )
     from holdfast.upkeep.findings import Diagnosis
 
 Given = ParamSpec("Given")
@@ -148,7 +157,7 @@ class AsyncMemory:
     async def expand(self, noun_id: str) -> list[Turn]:
         return await _in_thread(self._memory.expand, noun_id)
 
-    async def active(self, session: str) -> Active:
+    async def active(self, session: str) -> ActiveView:
         return await _in_thread(self._memory.active, session)
 
     async def context(
@@ -206,7 +215,7 @@ class AsyncMemory:
     async def rebuild(self, progress: Progress | None = None) -> None:
         await _in_thread(self._memory.rebuild, progress)
 
-    async def janitor(self, dry_run: bool = False, cull: bool = False, undo: str | None = None) -> Tidied:
+    async def janitor(self, dry_run: bool = False, cull: bool = False, undo: str | None = None) -> JanitorResult:
         return await _in_thread(self._memory.janitor, dry_run, cull, undo)
 
     async def doctor(self, fix: bool = False, progress: Progress | None = None, *, alone: bool = False) -> Diagnosis:
@@ -218,10 +227,12 @@ class AsyncMemory:
     ) -> Diagnosis:
         return await _in_thread(Memory.audit, path, embedder, settings)
 
-    async def export(self, path: str | os.PathLike[str] | BinaryIO, progress: Progress | None = None) -> Exported:
+    async def export(self, path: str | os.PathLike[str] | BinaryIO, progress: Progress | None = None) -> ExportResult:
         return await _in_thread(self._memory.export, path, progress)
 
-    async def import_file(self, path: str | os.PathLike[str] | BinaryIO, progress: Progress | None = None) -> Imported:
+    async def import_file(
+        self, path: str | os.PathLike[str] | BinaryIO, progress: Progress | None = None
+    ) -> ImportResult:
         return await _in_thread(self._memory.import_file, path, progress)
 
     async def erase(
@@ -232,10 +243,10 @@ class AsyncMemory:
         record: str | None = None,
         prove: bool = False,
         progress: Progress | None = None,
-    ) -> Erased:
+    ) -> EraseResult:
         return await _in_thread(self._memory.erase, session, namespace, turn, record, prove, progress)
 
-    async def backup(self, path: str | os.PathLike[str], progress: Progress | None = None) -> BackedUp:
+    async def backup(self, path: str | os.PathLike[str], progress: Progress | None = None) -> BackupResult:
         return await _in_thread(self._memory.backup, path, progress)
 
     @staticmethod
@@ -245,7 +256,7 @@ class AsyncMemory:
         namespaces: Sequence[str] | None = None,
         progress: Progress | None = None,
         settings: Settings | None = None,
-    ) -> Copied:
+    ) -> CopyResult:
         return await _in_thread(Memory.copy, source, target, namespaces, progress, settings)
 
     @staticmethod
@@ -254,7 +265,7 @@ class AsyncMemory:
         location: str | os.PathLike[str] | None = None,
         force: bool = False,
         progress: Progress | None = None,
-    ) -> Restored:
+    ) -> RestoreResult:
         return await _in_thread(Memory.restore, backup, location, force, progress)
 
     async def close(self) -> None:

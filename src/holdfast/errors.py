@@ -1,37 +1,19 @@
-"""Everything Holdfast raises, in one tree.
+"""All exceptions that Holdfast raises. They derive from HoldfastError.
 
-HoldfastError
-├── InputError             what the caller gave cannot be used
-│   ├── BadText            a text, name or metadata that cannot be stored
-│   ├── BadTime            a time that cannot be read
-│   └── BadMessage         a message without a usable role or content
-├── NamespaceRequired      nobody said whose memory this is
-├── NotFound               no such id in this namespace
-├── Refused                the credential does not allow it
-├── Closed                 the memory was used after close()
-├── FlushTimeout           derived work did not catch up in time (nothing is lost)
-├── MissingExtra           an optional package is needed; the message says which
-├── StoreError             the store cannot be opened or used
-│   ├── StoreIsDirectory
-│   ├── StoreReadOnly
-│   ├── StoreNewer         made by a newer Holdfast
-│   ├── StoreForeign       a database of another program
-│   ├── StoreDamaged       not a database, truncated or corrupt
-│   └── StoreBusy          another process holds it longer than the time-out
-└── ModelError             an embedding or chat model misbehaved
-    ├── ModelUnavailable   it did not answer, or the breaker is open
-    └── ModelMisbehaved    it answered with something unusable
+InputError (BadText, BadTime, BadMessage), NamespaceRequired, NotFound, Refused, Closed, FlushTimeout, MissingExtra,
+StoreError (StoreIsDirectory, StoreReadOnly, StoreNewer, StoreForeign, StoreDamaged, StoreBusy),
+ModelError (ModelUnavailable, ModelMisbehaved)
 """
 
 from __future__ import annotations
 
 
 class HoldfastError(Exception):
-    """The root: `except HoldfastError` catches everything Holdfast raises on purpose."""
+    """Base class of all exceptions that Holdfast raises on purpose."""
 
 
 class InputError(HoldfastError, ValueError):
-    """What the caller gave cannot be used; the message names the reason."""
+    """The caller's input cannot be used; the message says why."""
 
 
 class BadText(InputError):
@@ -39,7 +21,7 @@ class BadText(InputError):
 
 
 class BadTime(InputError):
-    """A time that cannot be read, or that no calendar holds."""
+    """A time that cannot be read or is outside the calendar."""
 
 
 class BadMessage(InputError):
@@ -47,18 +29,18 @@ class BadMessage(InputError):
 
 
 class NamespaceRequired(HoldfastError):
-    """Nobody said whose memory this is, and the operator named no default."""
+    """No namespace was given, and the operator set no default."""
 
 
 class NotFound(HoldfastError, KeyError):
-    """No such id in this namespace (ids of other namespaces are unknown here too)."""
+    """No such id in this namespace (ids of other namespaces are not found either)."""
 
     def __str__(self) -> str:  # KeyError would print the repr of the message
         return str(self.args[0]) if self.args else ""
 
 
 class Refused(HoldfastError):
-    """The credential of a connection does not allow what was asked; the message says which part."""
+    """The credential of a connection does not allow the request; the message says which part."""
 
 
 class Closed(HoldfastError):
@@ -66,7 +48,7 @@ class Closed(HoldfastError):
 
 
 class FlushTimeout(HoldfastError, TimeoutError):
-    """Derived work did not catch up in time. Nothing is lost: it goes on in the background."""
+    """Derived work did not finish in time. Nothing is lost: it continues in the background."""
 
 
 class MissingExtra(HoldfastError, ImportError):
@@ -86,15 +68,15 @@ class StoreIsDirectory(StoreError):
 
 
 class StoreReadOnly(StoreError):
-    """The store, or the directory it lies in, cannot be written."""
+    """The store or its directory cannot be written."""
 
 
 class StoreNewer(StoreError):
-    """The store was made by a newer Holdfast than this one."""
+    """The store was made by a newer version of Holdfast."""
 
 
 class StoreForeign(StoreError):
-    """The file is a database, but not one of Holdfast's."""
+    """The file is a database of another program."""
 
 
 class StoreDamaged(StoreError):
@@ -102,15 +84,15 @@ class StoreDamaged(StoreError):
 
 
 class StoreBusy(StoreError):
-    """Another process held the store for longer than the time-out."""
+    """Another process locked the store for longer than the time-out."""
 
 
 class ModelError(HoldfastError):
-    """An embedding or chat model misbehaved. It costs quality, never a turn."""
+    """An embedding or chat model failed. That costs quality, never a turn."""
 
 
 class ModelUnavailable(ModelError):
-    """The model did not answer in time, or its breaker is open."""
+    """The model did not answer in time, or its circuit breaker is open."""
 
 
 class ModelMisbehaved(ModelError):

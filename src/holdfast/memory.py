@@ -15,7 +15,7 @@ from holdfast.engine import Engine, Progress, open_guarded
 from holdfast.errors import BadText, Closed, FlushTimeout, InputError, ModelError, NotFound, StoreError
 from holdfast.index.candidates import words_stage
 from holdfast.index.vectors import vectors_stage
-from holdfast.insight.recent import read_thread, recent_exchanges, recent_turns
+from holdfast.insight.lookup import find, read_thread, recent_exchanges, recent_turns
 from holdfast.log.acts import Marker, erased_turn, places_with_erased
 from holdfast.log.align import align
 from holdfast.log.messages import (
@@ -59,22 +59,22 @@ if TYPE_CHECKING:
     from holdfast.gate.calibrate import Label
     from holdfast.gate.score import Signals
     from holdfast.results import (
-        Active,
-        BackedUp,
+        ActiveView,
+        BackupResult,
         Calibration,
         Compaction,
         Context,
-        Copied,
-        Erased,
-        Exported,
+        CopyResult,
+        EraseResult,
+        ExportResult,
         History,
-        Imported,
+        ImportResult,
+        JanitorResult,
         Pair,
-        Restored,
+        RestoreResult,
         StandingSection,
         Stats,
         Themes,
-        Tidied,
         Tuning,
     )
     from holdfast.upkeep.findings import Diagnosis
@@ -418,14 +418,14 @@ class Memory:
         return self._digested(found)
 
     def _digested(self, found: Themes) -> Themes:
-        from holdfast.insight.themes import digest
+        from holdfast.insight.themes import add_digest
         from holdfast.models.chat import open_chat
 
         chat = open_chat(self._settings.chat.model, timeout_s=self._settings.chat.timeout_s)
         if chat is None:
             raise InputError("a digest needs a chat model, and none is configured; set chat.model (URL#MODEL)")
         with closing(chat):
-            return digest(found, chat, self._settings.themes.digest_s)
+            return add_digest(found, chat, self._settings.themes.digest_s)
 
     # --- the context
 
@@ -506,7 +506,7 @@ class Memory:
 
     def forget(self, noun_id: str, undo: bool = False) -> Decision:
         """Hide a turn or retire a record from recall. The log keeps it, and `undo` brings it back; erase destroys."""
-        from holdfast.insight.history import explain_act, find
+        from holdfast.insight.history import explain_act
 
         with self._store.snapshot(self.namespace) as view:
             noun = find(view, check_text("an id", noun_id, self._settings.log))
@@ -530,8 +530,6 @@ class Memory:
 
     def expand(self, noun_id: str) -> list[Turn]:
         """The turns that a summary, or any other record, was made of, in the order they were said."""
-        from holdfast.insight.history import find
-
         with self._store.snapshot(self.namespace) as view:
             noun = find(view, check_text("an id", noun_id, self._settings.log))
             if isinstance(noun, Turn):
@@ -539,7 +537,7 @@ class Memory:
             turns = [turn for turn_id in noun.turn_ids if (turn := view.turn(turn_id)) is not None]
         return sorted(turns, key=lambda turn: (turn.at, turn.seq))
 
-    def active(self, session: str) -> Active:
+    def active(self, session: str) -> ActiveView:
         """What stands for a conversation now: digests and guidance in place of old turns, then the turns."""
         from holdfast.compact.run import read_active
         from holdfast.models.tokens import open_counter
@@ -661,7 +659,7 @@ class Memory:
         self._store.clear_views(self.namespace)
         self._engine.worker.flush(self.namespace, None, progress)
 
-    def janitor(self, dry_run: bool = False, cull: bool = False, undo: str | None = None) -> Tidied:
+    def janitor(self, dry_run: bool = False, cull: bool = False, undo: str | None = None) -> JanitorResult:
         """Trust less what nobody ever found (docs/upkeep.md): one notch, once a week; `undo` takes a run back.
 
         With `cull` what is not the user's own word is hidden instead, as `forget` does; nothing is destroyed.
@@ -680,15 +678,15 @@ class Memory:
         With `fix` what can be derived from the log is dropped and derived anew; no turn and no act is touched. With
         `alone` the store's integrity is left out, which is about other namespaces too.
         """
-        from holdfast.upkeep.doctor import examine, fixed, heal
+        from holdfast.upkeep.doctor import examine, fixed_checks, repair
 
         found = examine(*self._patient(), self._shared.clock(), self._catch_up(), alone)
         if not fix or not any(one.count and one.fixable for one in found.findings):
             return found
-        heal(self._store, self.namespace, found, self._engine.fingerprint)
+        repair(self._store, self.namespace, found, self._engine.fingerprint)
         self._engine.worker.flush(self.namespace, None, progress)
         after = examine(*self._patient(), self._shared.clock(), self._engine.worker.behind(self.namespace), alone)
-        return replace(after, fixed=fixed(found, after))
+        return replace(after, fixed=fixed_checks(found, after))
 
     def _patient(self) -> tuple[Store, str, GuardedEmbedder | None, Settings]:
         return self._store, self.namespace, self._engine.embedder, self._settings
@@ -713,13 +711,13 @@ class Memory:
             path, open_guarded(known.embedder.profile if embedder is None else embedder, known), known, utc_now()
         )
 
-    def export(self, path: str | os.PathLike[str] | BinaryIO, progress: Progress | None = None) -> Exported:
+    def export(self, path: str | os.PathLike[str] | BinaryIO, progress: Progress | None = None) -> ExportResult:
         """Write this namespace's log to a JSONL file: every turn and act, in order (docs/transfer.md)."""
         from holdfast.upkeep.transfer import export_log
 
         return export_log(self._store, self.namespace, path, self._shared.clock(), progress)
 
-    def import_file(self, path: str | os.PathLike[str] | BinaryIO, progress: Progress | None = None) -> Imported:
+    def import_file(self, path: str | os.PathLike[str] | BinaryIO, progress: Progress | None = None) -> ImportResult:
         """Take over the log of an export: all of it or nothing, and only what is not here yet."""
         from holdfast.upkeep.transfer import import_log
 
@@ -735,7 +733,7 @@ class Memory:
         record: str | None = None,
         prove: bool = False,
         progress: Progress | None = None,
-    ) -> Erased:
+    ) -> EraseResult:
         """Destroy a session, a turn, a record or all of this namespace, with everything derived from it.
 
         By exact name, for good: the log, the views and the bytes in the files. `prove` searches them for what was
@@ -751,7 +749,8 @@ class Memory:
             self._engine.cache.clear()
             try:
                 self._engine.worker.flush(self.namespace, None, progress)
-                remade = sum(self._engine.compaction.of(self.namespace).again(name, ids) for name, ids in bared.items())
+                compactor = self._engine.compaction.of(self.namespace)
+                remade = sum(compactor.recompact(name, ids) for name, ids in bared.items())
                 self._engine.worker.flush(self.namespace, None)
             except (ModelError, StoreError) as error:  # it is erased all the same
                 return 0, str(error)
@@ -759,7 +758,7 @@ class Memory:
 
         return erase(self._store, self.namespace, scope, noun, self._shared.clock(), settle, prove)
 
-    def backup(self, path: str | os.PathLike[str], progress: Progress | None = None) -> BackedUp:
+    def backup(self, path: str | os.PathLike[str], progress: Progress | None = None) -> BackupResult:
         """Copy the whole store, every namespace in it, while others write; the copy is checked."""
         from holdfast.upkeep.backup import back_up
 
@@ -772,7 +771,7 @@ class Memory:
         namespaces: Sequence[str] | None = None,
         progress: Progress | None = None,
         settings: Settings | None = None,
-    ) -> Copied:
+    ) -> CopyResult:
         """Copy the logs of these namespaces, or of all, into another store of any engine; again, it adds what is new.
 
         Views are derived where they arrive, when somebody opens them there.
@@ -794,7 +793,7 @@ class Memory:
         location: str | os.PathLike[str] | None = None,
         force: bool = False,
         progress: Progress | None = None,
-    ) -> Restored:
+    ) -> RestoreResult:
         """Put a checked copy of a backup where the store is; with `force` what is there is kept aside."""
         from holdfast.upkeep.backup import restore
 

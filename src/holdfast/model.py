@@ -1,4 +1,4 @@
-"""The nouns of memory: turns, records, hits and receipts. Frozen values, no behaviour beyond reading them."""
+"""The core data types: turns, records, acts, hits and receipts, as frozen values."""
 
 from __future__ import annotations
 
@@ -9,14 +9,10 @@ from enum import StrEnum
 from typing import Self
 
 Metadata = Mapping[str, object]
-"""JSON values only; checked at the door (log/messages.py)."""
+"""JSON values only; validated in log/messages.py."""
 
 SIGNALS = ("g", "t", "h", "r", "d", "p", "a", "dtech", "gconv", "gtech", "input_freq", "mem_saturation")
-"""What the gate stores on every user turn (GATE-11); gate/score.py says what each means."""
-
-
-def _no_signals() -> dict[str, float]:
-    return dict.fromkeys(SIGNALS, 0.0)
+"""Signals that the gate stores on every user turn (GATE-11); gate/score.py defines them."""
 
 
 class Role(StrEnum):
@@ -27,7 +23,7 @@ class Role(StrEnum):
 
 
 class Origin(StrEnum):
-    """By which channel a turn came in. Set at write, never raised later (LOG-2)."""
+    """Channel by which a turn came in. Set at write, never raised later (LOG-2)."""
 
     USER = "user"
     USER_PASTED = "user_pasted"
@@ -38,7 +34,7 @@ class Origin(StrEnum):
 
 
 class Kind(StrEnum):
-    """What a hit or a record is."""
+    """Kind of a hit or record."""
 
     TURN = "turn"
     FACT = "fact"
@@ -50,7 +46,7 @@ class Kind(StrEnum):
 
 
 class Provenance(StrEnum):
-    """Who vouches for a record, best first (MERGE-2)."""
+    """Source of a record, most trusted first (MERGE-2)."""
 
     AUTHORED = "authored"
     USER_STATED = "user_stated"
@@ -61,7 +57,7 @@ class Provenance(StrEnum):
 
 @dataclass(frozen=True)
 class NewTurn:
-    """A turn that has been checked at the door and is ready for the log."""
+    """A validated turn that is ready for the log."""
 
     role: Role
     origin: Origin
@@ -75,7 +71,7 @@ class NewTurn:
 
 @dataclass(frozen=True)
 class Turn:
-    """One message of a session, as it was said."""
+    """One message of a session."""
 
     id: str
     namespace: str
@@ -88,16 +84,16 @@ class Turn:
     recorded_at: datetime
     stability: float
     seq: int
-    """Its place in the namespace's log."""
+    """Position in the namespace's log."""
     key: str | None = None
     metadata: Metadata = field(default_factory=dict)
-    signals: Mapping[str, float] = field(default_factory=_no_signals, compare=False)
-    """The gate's, under the names of SIGNALS; 0 for what was not computed (yet), which makes no other turn of it."""
+    signals: Mapping[str, float] = field(default_factory=lambda: dict.fromkeys(SIGNALS, 0.0), compare=False)
+    """Values of SIGNALS; 0 if not computed (yet). They do not take part in comparisons."""
 
 
 @dataclass(frozen=True)
 class Record:
-    """One durable memory, with its lineage to turns."""
+    """One durable memory with its source turns."""
 
     id: str
     namespace: str
@@ -113,46 +109,46 @@ class Record:
     turn_ids: tuple[str, ...] = ()
     retrieval_count: int = field(default=0, compare=False)
     last_retrieved_at: datetime | None = field(default=None, compare=False)
-    """How often it was found, and when last (KEEP-1), which makes no other record of it."""
+    """Number and time of retrievals (KEEP-1). They do not take part in comparisons."""
     metadata: Metadata = field(default_factory=dict)
 
 
 class Entry(StrEnum):
-    """What one line of the log says: a turn was said, the operator did something, or a model answered."""
+    """Kind of a log line: a turn, an act of the operator, or the output of a model."""
 
     TURN = "turn"
     REMEMBER = "remember"
     FORGET = "forget"
     UNFORGET = "unforget"
     PROPOSE = "propose"
-    """What a chat model proposed for a turn, as code let it through, or why it proposed nothing."""
+    """Validated proposals of a chat model for a turn, or why it proposed nothing."""
     REBUILD = "rebuild"
-    """The views were dropped; the subject is the stage whose way through the log decides what a model is asked."""
+    """The views were dropped; the subject is the stage whose cursor decides what a model is asked again."""
     CALIBRATE = "calibrate"
     COMPACT = "compact"
-    """Turns of a session left its active view: their summaries and the guidance in them, as they were made then."""
+    """Turns of a session left its active view: the summaries and guidance that replace them."""
     ERASE = "erase"
-    """A turn or record stood here and was erased (log/acts.py), or what an erase did; no content."""
+    """Tombstone of an erased turn or record (log/acts.py), or the result of an erase; without content."""
     JANITOR = "janitor"
-    """A run of the janitor; the subject is its name, the week it ran in."""
+    """A run of the janitor; the subject is its week …"""
     JANITOR_UNDO = "janitor_undo"
-    """… and that it was taken back."""
+    """… and the undo of one."""
 
 
 @dataclass(frozen=True)
 class Action:
-    """An operator's act or a model's output as the log keeps it; replaying it gives the same views (INV-3)."""
+    """An operator's act or a model's output in the log; replaying it gives the same views (INV-3)."""
 
     entry: Entry
     subject: str
-    """The record or turn it is about."""
+    """Id of the record or turn it is about."""
     at: datetime
     payload: Metadata = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Exchange:
-    """A question with its answer."""
+    """A question and its answer."""
 
     question: Turn
     answer: Turn | None
@@ -161,7 +157,7 @@ class Exchange:
 
 @dataclass(frozen=True)
 class Session:
-    """One conversation and how far it has come."""
+    """One conversation and its number of turns."""
 
     namespace: str
     session: str
@@ -170,7 +166,7 @@ class Session:
 
 @dataclass(frozen=True)
 class Stage:
-    """One step of a recall: how many came out, how long it took, and what it says of itself."""
+    """One step of a recall: number of results, duration and a note."""
 
     name: str
     count: int
@@ -180,7 +176,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class Receipt:
-    """Why a recall gave what it gave."""
+    """Explanation of a recall."""
 
     verb: str
     reason: str
@@ -192,7 +188,7 @@ class Receipt:
 
 @dataclass(frozen=True)
 class Hit:
-    """One thing found: a turn or a record, with its score and the reasons for it."""
+    """A turn or record that was found, with its score and the reasons for it."""
 
     id: str
     kind: Kind
@@ -206,19 +202,19 @@ class Hit:
     confidence: float
     role: Role | None = None
     words: tuple[str, ...] = ()
-    """The words of the question it shares, as the index knows them."""
+    """Index terms that it shares with the question."""
     lexical: float = 0.0
-    """BM25 of the words."""
+    """BM25 score."""
     semantic: float = 0.0
-    """Cosine with the question; 0 when the semantic leg was silent."""
+    """Cosine with the question; 0 without vectors."""
     namespace: str = ""
-    """Whose it is: the namespace that was asked, or `global`."""
+    """The namespace that was searched, or `global`."""
     outdated_by: str | None = None
-    """The hit that says what holds now, if this one was replaced by it."""
+    """Id of the hit that replaced it, if any."""
 
 
 class Hits(list[Hit]):
-    """A list of hits that can say why it holds them."""
+    """A list of hits with its receipt."""
 
     def __init__(self, hits: Iterable[Hit], receipt: Receipt) -> None:
         super().__init__(hits)
@@ -227,7 +223,7 @@ class Hits(list[Hit]):
 
 @dataclass(frozen=True)
 class Decision:
-    """One stored or derivable reason: what was decided about a turn or record, when, and why."""
+    """One decision about a turn or record, with its time and reason."""
 
     what: str
     reason: str
@@ -237,7 +233,7 @@ class Decision:
 
 @dataclass(frozen=True)
 class Why:
-    """Everything Holdfast can say about one id."""
+    """All decisions about one turn or record."""
 
     id: str
     kind: Kind
@@ -245,14 +241,14 @@ class Why:
     session: str | None
     decisions: tuple[Decision, ...]
     records: tuple[Record, ...] = ()
-    """The records derived from it (for a turn)."""
+    """Records derived from it, if it is a turn."""
     turns: tuple[Turn, ...] = ()
-    """The turns it came from (for a record)."""
+    """Source turns, if it is a record."""
 
 
 @dataclass(frozen=True)
 class Status:
-    """The state of a namespace and of the store it lies in."""
+    """State of a namespace and its store."""
 
     store: str
     engine: str
@@ -262,26 +258,26 @@ class Status:
     turns: int
     records: int
     summaries: int
-    """Of the records: digests that compactions made; likewise the next, turns whose rules they kept word for word."""
+    """Summaries among the records …"""
     guidance: int
+    """… and guidance that compactions kept verbatim."""
     hidden: int
     log_end: int
     words_done: int
-    """Turns up to this place in the log are in the word index; later ones are scanned as they are."""
+    """Turns up to this position in the log are in the word index; later ones are scanned."""
     vectors_done: int
-    """Turns up to this place are embedded."""
+    """Turns up to this position are embedded."""
     embedder: str
     fingerprint: str
     degraded: str | None
     size_bytes: int
     version: str
     behind: int = 0
-    """What derived work has yet to read, of the view that is furthest behind: lines of the log, or documents that are
-    embedded anew after a change of the model. 0: everything is found by words and by meaning."""
+    """Log lines, or documents to embed again after a change of the model, that the slowest view has not processed."""
     erased: int = 0
-    """Turns and records that were erased here."""
+    """Number of erased turns and records."""
     erased_at: datetime | None = None
-    """When something was erased last."""
+    """Time of the last erase."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,9 @@
-"""What a memory can say about itself: what replaced what, what the gates did, and how their thresholds lie."""
+"""Results of the verbs as frozen values, in the form that every surface prints.
+
+A verb with a single turn, record or decision as its result returns that class of model.py. contract/ has JSON schemas
+of all results, generated from here. No slots: a result is made once per command, and slots double the time it takes to
+define a class at start-up.
+"""
 
 from __future__ import annotations
 
@@ -11,22 +16,28 @@ from typing import Self
 from holdfast.model import Decision, Exchange, Hit, Kind, Provenance, Receipt, Record, Status, Turn
 from holdfast.store.types import Server
 
+Message = Mapping[str, object]
+"""A chat message of the host: role, content, and any other fields."""
+
+
+# History, statistics and calibration
+
 
 @dataclass(frozen=True)
 class Version:
-    """One member of a chain of records that replaced each other."""
+    """One record in a chain of records that replaced each other."""
 
     record: Record
     live: bool
-    """Neither replaced nor forgotten."""
+    """True if it was neither replaced nor forgotten."""
     sources: tuple[Turn, ...]
     reasons: tuple[Decision, ...]
-    """What was decided about it, in the order it happened."""
+    """Decisions about it, in order."""
 
 
 @dataclass(frozen=True)
 class History:
-    """What replaced what, oldest first: of one record, or of every record a turn made or strengthened."""
+    """Versions of a record, oldest first, or of every record that a turn made or strengthened."""
 
     id: str
     kind: Kind
@@ -35,45 +46,49 @@ class History:
 
 @dataclass(frozen=True)
 class Admitted:
-    """What the gates did with the user's turns."""
+    """Counters of the gates for the user's turns."""
 
     turns: int = 0
-    """Judged. Each is one of the next four, or it gave candidates."""
+    """Turns judged. Each is one of the next four, or it gave candidates."""
     others_words: int = 0
-    """Pasted or imported: not the user's own words."""
+    """Pasted or imported turns: not the user's own words."""
     not_salient: int = 0
     below_threshold: int = 0
     """Only in mode `filter`."""
     nothing_durable: int = 0
     candidates: int = 0
-    """Statements found. Each is added, replaces, is merged, is dropped or is refused."""
+    """Statements found. Each is added, supersedes, is merged, is dropped or is refused."""
     refused: Mapping[str, int] = field(default_factory=dict)
     """By reason."""
     triggers: int = 0
-    """Candidates that had a record at or above the similarity threshold."""
+    """Candidates with a record at or above the similarity threshold."""
     merged: int = 0
     dropped: int = 0
     superseded: int = 0
     """Candidates that became a record and retired another."""
     added: int = 0
     redundant_adds: int = 0
-    """Of those added, how many had a record above the threshold and a word that differs: at most so many copies."""
+    """Added records that had a similar record with a differing word: an upper limit for duplicates."""
 
 
 @dataclass(frozen=True)
 class DayStats(Admitted):
+    """Counters of one day."""
+
     day: str = ""
-    """By the time the turns were said, in UTC."""
+    """By the event time of the turns, in UTC."""
 
 
 @dataclass(frozen=True)
 class Stats:
+    """Counters of the gates per day and in total."""
+
     days: tuple[DayStats, ...]
     total: Admitted
     records_per_turn: float
-    """New records (added or replacing) for each turn judged."""
+    """New records (added or superseding) per judged turn."""
     repeated: float
-    """Share of the candidates that memory knew already (merged or dropped)."""
+    """Share of candidates that memory already had (merged or dropped)."""
     redundant_adds_per_week: float
     """Over the time from the first day to the last."""
 
@@ -84,127 +99,131 @@ class Bin:
 
     low: float
     turns: int
-    """Of the namespace."""
+    """Turns of the namespace."""
     useful: int = 0
-    """Labelled so; likewise the next."""
     useless: int = 0
+    """Labelled turns."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """From this G on, a turn is useful with this probability, as so many labels say."""
+    """A step of the calibration curve: the probability that a turn is useful, from this G on."""
 
     g: float
     p: float
     labels: int
+    """Number of labels behind it."""
 
 
 @dataclass(frozen=True)
 class Operating:
-    """What a threshold would do to the labelled turns."""
+    """Precision and recall of a threshold on the labelled turns."""
 
     threshold: float
     precision: float
-    """Of those at or above it, the share that is useful; 0 where there are none."""
+    """Share of useful turns among those at or above it; 0 if there are none."""
     recall: float
-    """Of the useful ones, the share at or above it."""
+    """Share of the useful turns that are at or above it."""
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """P(useful | G) from labels, and how the scores lie. Without labels: what was stored last, if anything."""
+    """P(useful | G) from labels, and the score distribution. Without labels: the stored calibration, if any."""
 
     turns: int
-    """Judged ones of the namespace: those in the distribution."""
+    """Judged turns of the namespace, which are in the distribution."""
     distribution: tuple[Bin, ...]
     labels: int
     useful: int
     curve: tuple[Step, ...]
-    """Rising; below its first step the first step's probability holds."""
+    """Rising; below the first step its probability applies."""
     suggested: Operating | None
-    """The lowest G from which a turn is useful more often than not; None where none is."""
+    """The lowest G from which a turn is probably useful; None if there is none."""
     current: Operating | None
-    """The threshold in the settings, on the same labels."""
+    """The threshold of the settings, on the same labels."""
     at: datetime | None
-    """When it was stored."""
+    """Time of storing."""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two statements the similarity gate compares, to be judged by a person."""
+    """Two statements that the similarity gate compares, for a person to judge."""
 
     new: str
     old: str
     cosine: float
     of: str
-    """What it is about: a "record" (a candidate and what was nearest to it), or a "turn" (and the nearest earlier)."""
+    """Either "record" (a candidate and its nearest record) or "turn" (a turn and its nearest earlier turn)."""
     merges: bool
-    """False: the value guard stops it."""
+    """False if the value guard stops it."""
     reason: str
     same: bool | None = None
-    """The judgement: whether both say the same, so that one may stand for the other."""
+    """The judgement: True if both say the same, so that one may replace the other."""
 
 
 @dataclass(frozen=True)
 class ThresholdFigures:
-    """What the similarity gate would do at one threshold."""
+    """Effect of one similarity threshold."""
 
     threshold: float
     compared: int
     triggers: int
-    """At or above it."""
+    """Pairs at or above it."""
     trigger_rate: float
     copies: int
-    """Of the triggers: word for word the same."""
+    """Triggers with the same words."""
     merges: int
-    """In other words, and nothing that decides differs."""
+    """Triggers in other words without a differing value."""
     stopped: int
-    """By the value guard."""
+    """Triggers that the value guard stops."""
     judged: int
-    """Merges in other words that a person judged; likewise the next two."""
+    """Merges in other words that a person judged."""
     false_merges: int
     false_merge_rate: float | None
-    """None where nothing was judged."""
+    """None if nothing was judged."""
     missed: int
-    """Pairs the guard stops although they were judged to be the same."""
+    """Pairs that the guard stops although they were judged to be the same."""
 
 
 @dataclass(frozen=True)
 class Tuning:
-    """The similarity threshold on one's own data."""
+    """The similarity threshold on the operator's own data."""
 
     threshold: float
-    """In use: merge.same, or without it the embedder's."""
+    """In use: merge.same, or the embedder's."""
     records: tuple[ThresholdFigures, ...]
-    """Of the candidates that admission compared with records."""
+    """For candidates that admission compared with records."""
     turns: tuple[ThresholdFigures, ...]
-    """Of the user's turns, each with the nearest earlier one: more pairs where there are few records."""
+    """For user turns and their nearest earlier turn: more pairs if there are few records."""
     sample: tuple[Pair, ...]
+
+
+# Themes
 
 
 @dataclass(frozen=True)
 class Theme:
-    """One thing that a time was about."""
+    """One theme of a period."""
 
     label: str
-    """The words, for a line."""
+    """The words in one line."""
     words: tuple[str, ...]
-    """What tells its turns from the others, best first."""
+    """Words that distinguish its turns from others, best first."""
     turns: int
-    """Of those that were read; share is their part of them."""
+    """Number of its turns among those read; `share` is their part."""
     share: float
     sessions: int
     first: datetime
     last: datetime
     examples: tuple[Turn, ...]
-    """Turns from its middle, in the order they were said."""
+    """Central turns, in order of time."""
     title: str | None = None
-    """By a chat model, where one is configured and answered; likewise the next."""
+    """Title and summary by a chat model, if one is configured and answered."""
     summary: str | None = None
 
 
 class Themes(list[Theme]):
-    """The themes of a time, the largest first, with how they were found."""
+    """The themes of a period, largest first, with a receipt and, from a chat model, a digest of all of them."""
 
     def __init__(
         self,
@@ -219,39 +238,41 @@ class Themes(list[Theme]):
         self.until = until
         self.receipt = receipt
         self.digest = digest
-        """What a chat model says of all of them together; None without one."""
+
+
+# Compaction
 
 
 @dataclass(frozen=True)
 class Compaction:
-    """What compacting a session did (COMP-8)."""
+    """Result of compacting a session (COMP-8)."""
 
     session: str
     did_compact: bool
     clusters_formed: int
     turns_removed: int
-    """From the active view; the log keeps them."""
+    """Removed from the active view; the log keeps them."""
     summary_method: str
     """extractive, abstractive, mixed, or none."""
     mean_confidence: float
     """Of the summaries."""
     protected: int
-    """Turns whose guidance is kept word for word."""
+    """Turns whose guidance is kept verbatim."""
     reason: str
     tokens_before: int = 0
     tokens_after: int = 0
-    """Of the turns looked at, and of what stands for them now."""
+    """Tokens of the turns that were read, and of what replaces them."""
     summaries: tuple[str, ...] = ()
     guidance: tuple[str, ...] = ()
-    """Ids of the records that were made."""
+    """Ids of the new records."""
     notes: tuple[str, ...] = ()
-    """What did not go as well as it could have: a model that failed, turns that stay as they are."""
+    """Problems: a model that failed, turns that stay unchanged."""
     ms: float = 0.0
 
 
 @dataclass(frozen=True)
-class Active:
-    """What stands for a conversation: its digests and its guidance, then the turns as they were said."""
+class ActiveView:
+    """The active view of a session: its summaries and guidance, then the turns that they do not replace."""
 
     session: str
     summaries: tuple[Record, ...]
@@ -260,213 +281,11 @@ class Active:
     tokens: int
 
 
-@dataclass(frozen=True)
-class StandingSection:
-    """What stands about a namespace, framed for a prompt, without a question."""
-
-    text: str
-    """Empty when there is nothing to say."""
-    tokens: int
-    records: tuple[Record, ...]
-
-
-# --- What a search answers, apart from the other answers: a hook that asks one question loads nothing of them (30
-# ms).
-
-
-# --- What the verbs of upkeep report: frozen values, as every surface prints them.
-
-
-@dataclass(frozen=True)
-class Exported:
-    """An export that is on disk, whole."""
-
-    path: str
-    namespace: str
-    turns: int
-    acts: int
-    sha256: str
-    """Of the lines of the log: the same for every export of the same log."""
-    size_bytes: int
-    seconds: float
-
-
-@dataclass(frozen=True)
-class Imported:
-    """What an import did with the lines of a file."""
-
-    path: str
-    namespace: str
-    exported_from: str
-    """The namespace that the file was made of."""
-    turns: int
-    acts: int
-    known: int
-    """Lines that were in the log already."""
-    left_out: int
-    """Acts that mean nothing in a log that held something before: see docs/transfer.md."""
-    seconds: float
-    erased: int = 0
-    """Lines of what was erased here before: they do not come back."""
-
-
-@dataclass(frozen=True)
-class CopiedNamespace:
-    """What became of one namespace in a copy of a store."""
-
-    namespace: str
-    turns: int
-    acts: int
-    known: int
-    """Lines that were there already."""
-    left_out: int
-    """Acts that mean nothing in a log that held something before: see docs/transfer.md."""
-    erased: int
-    """Lines of what was erased there before: they do not come back."""
-
-
-@dataclass(frozen=True)
-class Copied:
-    """Namespaces that were copied from one store into another."""
-
-    source: str
-    target: str
-    namespaces: tuple[CopiedNamespace, ...]
-    seconds: float
-
-
-@dataclass(frozen=True)
-class Looked:
-    """A file that was searched, byte by byte."""
-
-    path: str
-    size_bytes: int
-    found: int
-    """Strings of what was erased that it still holds."""
-
-
-@dataclass(frozen=True)
-class Proof:
-    """What was looked for after an erase, where, and what of it was found."""
-
-    strings: int
-    """Words, pairs of words, lines, names and ids that nothing else in the store has."""
-    vectors: int
-    terms: int
-    """Words as the index spells them, looked up in its vocabulary."""
-    not_distinctive: int
-    """Strings and vectors that what remains, or the program itself, has too: they prove nothing."""
-    too_short: int
-    """Strings of fewer bytes than chance puts into a file of numbers."""
-    files: tuple[Looked, ...]
-    bytes_read: int
-    found: int
-    """In the files of the store and in its vocabulary. 0 is the proof."""
-    copies: tuple[Looked, ...]
-    """Backups and exports that are still there, and how much of it they hold; an erase does not reach them."""
-
-
-@dataclass(frozen=True)
-class Erased:
-    """What an erase destroyed."""
-
-    namespace: str
-    scope: str
-    """namespace, session, turn or record."""
-    turns: int
-    records: int
-    """Records that were made of it, with its turns or by themselves; what other turns say is read out of those anew."""
-    acts: int
-    """Lines of the log about it: proposals of a model, forgets, what was remembered."""
-    sessions: int
-    """Of which no turn is left."""
-    digests: int
-    """Summaries and guidance that went because a turn of theirs did."""
-    remade: int
-    """Of these, made anew of the turns that stay."""
-    still_said: tuple[str, ...]
-    """Of a record, the turns it was read out of: they stay, and still say it. To destroy it, erase them."""
-    copies: tuple[str, ...]
-    """Backups and exports made earlier. They are not touched."""
-    pending: str | None
-    """What keeps the last bytes from being overwritten, if anything does."""
-    degraded: str | None
-    """What keeps the views from being derived anew, if anything does."""
-    at: datetime
-    seconds: float
-    proof: Proof | None = None
-
-
-@dataclass(frozen=True)
-class BackedUp:
-    """A backup that was made and checked."""
-
-    path: str
-    store: str
-    namespaces: int
-    turns: int
-    lines: int
-    """Of every log, the operator's acts among them."""
-    schema: int
-    size_bytes: int
-    seconds: float
-
-
-@dataclass(frozen=True)
-class Restored:
-    """A store that was put in place from a backup."""
-
-    store: str
-    backup: str
-    kept_aside: str | None
-    """Where the store is now that was there before."""
-    namespaces: int
-    turns: int
-    lines: int
-    schema: int
-    size_bytes: int
-    seconds: float
-
-
-@dataclass(frozen=True)
-class Tended:
-    """A record that the janitor lowers, or culls, and why."""
-
-    id: str
-    kind: Kind
-    text: str
-    why: str
-    provenance: Provenance
-    confidence: float
-    """As they were before."""
-    new_provenance: Provenance | None
-    new_confidence: float | None
-    """None: it is culled."""
-
-
-@dataclass(frozen=True)
-class Tidied:
-    """What a run of the janitor did, or would do."""
-
-    run: str
-    """Its name, for `undo`: the week."""
-    namespace: str
-    did: str
-    """`tidied`, `dry run`, `nothing to do`, `done before` (this week's run was, and there is one a week), `undone`,
-    `undone before`."""
-    demoted: int
-    culled: int
-    spared: Mapping[str, int]
-    """Records that were never found and are left alone all the same, by the reason."""
-    records: tuple[Tended, ...]
-    seconds: float
-
-
-# --- What assembling gives: the messages, the frame's text, and a receipt that names every candidate (CTX-8).
+# Context
 
 
 class Tier(Enum):
-    """The parts of the context in the order they are shown (CTX-1); the value is the name the model reads."""
+    """The parts of a context in their order (CTX-1); the value is the name that the model reads."""
 
     HARD = "rules"
     TAIL = "recent"
@@ -475,14 +294,9 @@ class Tier(Enum):
     RECALLED = "recalled"
 
 
-_RECALLED = Tier.RECALLED.value
-Message = Mapping[str, object]
-"""A chat message as the host has it: role, content, and whatever else it carries."""
-
-
 @dataclass(frozen=True)
 class Considered:
-    """One candidate: which tier it would stand in, what it costs, whether it is in, and why."""
+    """A candidate for the context: its tier, its cost, and why it is in or out."""
 
     id: str
     tier: str
@@ -495,36 +309,36 @@ class Considered:
     reason: str
     at: datetime | None = None
     score: float = 0.0
-    """Of the search, for recalled ones."""
+    """Score of the search, for recalled ones."""
     similarity: float = 0.0
-    """Cosine with the question; 0 where meaning is silent."""
+    """Cosine with the question; 0 without vectors."""
     turn_ids: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class TierUse:
-    """What one tier was given and what it took."""
+    """Budget and use of one tier."""
 
     tier: str
     candidates: int
     included: int
     tokens: int
     limit: int | None
-    """None: never cut."""
+    """None if the tier is never cut."""
 
 
 @dataclass(frozen=True)
 class ContextReceipt(Receipt):
-    """Why a context holds what it holds."""
+    """Why a context contains what it contains, with every candidate (CTX-8)."""
 
     budget: int = 0
     """τ: tokens for everything that is added."""
     tokens: int = 0
     frame_tokens: int = 0
-    """Of the frame's own words and lines."""
+    """Tokens of the frame's own words and lines."""
     counter: str = ""
     query: str = ""
-    """What was looked for."""
+    """The search query."""
     tiers: tuple[TierUse, ...] = ()
     candidates: tuple[Considered, ...] = ()
     notices: tuple[str, ...] = ()
@@ -532,19 +346,19 @@ class ContextReceipt(Receipt):
 
 @dataclass(frozen=True)
 class Context:
-    """The host's messages with what memory adds to them."""
+    """The host's messages and what memory adds to them."""
 
     messages: Sequence[Message]
-    """The input unchanged plus one system message that holds the frame; on a failure the very list that was given."""
+    """The input plus one system message with the frame; after a failure the input list itself."""
     text: str
-    """The frame alone; empty when there is nothing to add."""
+    """The frame alone; empty if there is nothing to add."""
     tokens: int
     receipt: ContextReceipt
 
     @property
     def recalled(self) -> list[str]:
-        """What was found for these messages and is in: it is counted as retrieved (KEEP-1)."""
-        return [one.id for one in self.receipt.candidates if one.included and one.tier == _RECALLED]
+        """Ids of included items that were found by search; they are counted as retrieved (KEEP-1)."""
+        return [one.id for one in self.receipt.candidates if one.included and one.tier == Tier.RECALLED.value]
 
     @property
     def degraded(self) -> str | None:
@@ -552,27 +366,217 @@ class Context:
         return self.receipt.degraded
 
 
-# --- What the verbs answer, as every surface prints it: the nouns of model.py in small envelopes.
-#
-# A verb whose answer is one noun answers with that noun: remember with a Record, forget with a Decision, why with a
-# Why. The shapes are pinned in contract/, which is generated from here. No slots: an answer is
-# made once a command, and slots double what it costs to define a class at start-up.
+@dataclass(frozen=True)
+class StandingSection:
+    """The standing records of a namespace, framed for a prompt, without a question."""
+
+    text: str
+    """Empty if there are none."""
+    tokens: int
+    records: tuple[Record, ...]
+
+
+# Upkeep
+
+
+@dataclass(frozen=True)
+class ExportResult:
+    """A complete export."""
+
+    path: str
+    namespace: str
+    turns: int
+    acts: int
+    sha256: str
+    """Hash of the log lines, the same for every export of the same log."""
+    size_bytes: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class ImportResult:
+    """Result of an import."""
+
+    path: str
+    namespace: str
+    exported_from: str
+    """Namespace of the export."""
+    turns: int
+    acts: int
+    known: int
+    """Lines that were in the log already."""
+    left_out: int
+    """Acts without meaning in a log that was not empty (docs/transfer.md)."""
+    seconds: float
+    erased: int = 0
+    """Lines that were erased here before; they are not imported."""
+
+
+@dataclass(frozen=True)
+class CopiedNamespace:
+    """Result for one namespace of a copy, with the fields of ImportResult."""
+
+    namespace: str
+    turns: int
+    acts: int
+    known: int
+    left_out: int
+    erased: int
+
+
+@dataclass(frozen=True)
+class CopyResult:
+    """Namespaces that were copied from one store to another."""
+
+    source: str
+    target: str
+    namespaces: tuple[CopiedNamespace, ...]
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Looked:
+    """A file that was searched byte by byte."""
+
+    path: str
+    size_bytes: int
+    found: int
+    """Number of erased strings that it still contains."""
+
+
+@dataclass(frozen=True)
+class Proof:
+    """Search for remains after an erase."""
+
+    strings: int
+    """Words, pairs of words, lines, names and ids that occur nowhere else in the store."""
+    vectors: int
+    terms: int
+    """Index terms, looked up in the vocabulary."""
+    not_distinctive: int
+    """Strings and vectors that also occur in what remains or in the program: they prove nothing."""
+    too_short: int
+    """Strings that are so short that they occur in files by chance."""
+    files: tuple[Looked, ...]
+    bytes_read: int
+    found: int
+    """Remains in the files of the store and its vocabulary. 0 is the proof."""
+    copies: tuple[Looked, ...]
+    """Existing backups and exports, and how many of the strings they contain; an erase does not change them."""
+
+
+@dataclass(frozen=True)
+class EraseResult:
+    """Result of an erase."""
+
+    namespace: str
+    scope: str
+    """namespace, session, turn or record."""
+    turns: int
+    records: int
+    """Records derived from what was erased; other turns may give the same records again."""
+    acts: int
+    """Log lines about it: model proposals, forget and remember acts."""
+    sessions: int
+    """Sessions of which no turn is left."""
+    digests: int
+    """Summaries and guidance that were erased with one of their turns …"""
+    remade: int
+    """… and those made again from the remaining turns."""
+    still_said: tuple[str, ...]
+    """For a record, its source turns: they remain and still say it. Erase them too to destroy the statement."""
+    copies: tuple[str, ...]
+    """Earlier backups and exports, which are not changed."""
+    pending: str | None
+    """Reason why the last bytes could not be overwritten, if any."""
+    degraded: str | None
+    """Reason why the views could not be rebuilt, if any."""
+    at: datetime
+    seconds: float
+    proof: Proof | None = None
+
+
+@dataclass(frozen=True)
+class BackupResult:
+    """A backup that was made and checked."""
+
+    path: str
+    store: str
+    namespaces: int
+    turns: int
+    lines: int
+    """Log lines of all namespaces, including acts."""
+    schema: int
+    size_bytes: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class RestoreResult:
+    """A store that was restored from a backup."""
+
+    store: str
+    backup: str
+    kept_aside: str | None
+    """New path of the store that was there before."""
+    namespaces: int
+    turns: int
+    lines: int
+    schema: int
+    size_bytes: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Tended:
+    """A record that the janitor lowers or culls, and why."""
+
+    id: str
+    kind: Kind
+    text: str
+    why: str
+    provenance: Provenance
+    confidence: float
+    """Provenance and confidence before …"""
+    new_provenance: Provenance | None
+    new_confidence: float | None
+    """… and after; None if it is culled."""
+
+
+@dataclass(frozen=True)
+class JanitorResult:
+    """Result of a janitor run or dry run."""
+
+    run: str
+    """Its name, for `undo`: the week."""
+    namespace: str
+    did: str
+    """`tidied`, `dry run`, `nothing to do`, `done before` (there is one run per week), `undone`, `undone before`."""
+    demoted: int
+    culled: int
+    spared: Mapping[str, int]
+    """Records that were never retrieved but are left alone, by reason."""
+    records: tuple[Tended, ...]
+    seconds: float
+
+
+# Envelopes: a list or an optional value cannot get another field later, an object can.
 
 
 @dataclass(frozen=True)
 class IngestAnswer:
-    """What an ingest did with the messages it was given."""
+    """Result of ingesting messages."""
 
     added: int
     known: int
     """Messages that were in the log already."""
     heartbeats: int
     skipped: int
-    """Messages that could not be read; always 0 unless skipping them was asked for."""
+    """Messages that could not be read; 0 unless skipping was requested."""
     sessions: int
     seconds: float
     degraded: str | None = None
-    """What keeps the new turns from being found by meaning; they are kept, and found by words."""
+    """Reason why the new turns cannot be embedded; they are stored and found by words."""
 
 
 @dataclass(frozen=True)
@@ -594,7 +598,7 @@ RecentAnswer = RecentTurns | RecentExchanges | RecentRecords
 
 
 def recent_answer(found: Sequence[Turn] | Sequence[Exchange] | Sequence[Record], kind: str) -> RecentAnswer:
-    """The list under the name of what it holds, also when it holds nothing."""
+    """Wrap a list, which may be empty, in the class for its kind."""
     if kind == "turn":
         return RecentTurns(tuple(one for one in found if isinstance(one, Turn)))
     if kind == "exchange":
@@ -624,7 +628,7 @@ class ThemesAnswer:
 @dataclass(frozen=True)
 class ContextAnswer:
     messages: tuple[Mapping[str, object], ...]
-    """Those that were given, with one system message more that holds the text."""
+    """The given messages and one more system message with the text."""
     text: str
     tokens: int
     degraded: str | None
@@ -638,7 +642,7 @@ class ContextAnswer:
 @dataclass(frozen=True)
 class StatusAnswer(Status):
     problems: tuple[str, ...] | None = None
-    """What the integrity check found; None when it was not asked for."""
+    """Findings of the integrity check; None if it was not requested."""
 
     @classmethod
     def of(cls, status: Status, problems: tuple[str, ...] | None) -> Self:
@@ -646,13 +650,13 @@ class StatusAnswer(Status):
 
 
 @dataclass(frozen=True)
-class ImportAnswer(Imported):
+class ImportAnswer(ImportResult):
     degraded: str | None = None
-    """What keeps the new turns from being found by meaning; they are kept, and found by words."""
+    """Reason why the new turns cannot be embedded; they are stored and found by words."""
 
     @classmethod
-    def of(cls, made: Imported, degraded: str | None) -> Self:
-        return cls(**{field.name: getattr(made, field.name) for field in fields(Imported)}, degraded=degraded)
+    def of(cls, made: ImportResult, degraded: str | None) -> Self:
+        return cls(**{field.name: getattr(made, field.name) for field in fields(ImportResult)}, degraded=degraded)
 
 
 @dataclass(frozen=True)
@@ -665,7 +669,7 @@ class RebuildAnswer:
 
 @dataclass(frozen=True)
 class StoreAnswer:
-    """A whole store, and where it is."""
+    """A whole store and its location."""
 
     store: str
     engine: str
@@ -677,14 +681,14 @@ class StoreAnswer:
 
 
 @dataclass(frozen=True)
-class Asked:
-    """One question of the demo, with what search really found."""
+class DemoQuestion:
+    """One question of the demo with the hits of search."""
 
     question: str
     answer: str
-    """What the sample month says, in our words."""
+    """The answer in the sample month, in our words."""
     found_at: int | None
-    """The rank of the first hit that holds the answer, among those shown."""
+    """Rank of the first hit shown that contains the answer."""
     hits: tuple[Hit, ...]
     ms: float
 
@@ -695,16 +699,16 @@ class DemoAnswer:
     namespace: str
     ingest: IngestAnswer
     kept: tuple[Record, ...]
-    """What the first conversation left, in the order it was said."""
+    """Records of the first conversation, in order of time."""
     changed: History
     """The longest chain of records that replaced each other."""
     stats: Stats
-    asked: tuple[Asked, ...]
+    asked: tuple[DemoQuestion, ...]
 
 
 @dataclass(frozen=True)
 class DraftsAnswer:
-    """What `eval init` wrote."""
+    """Result of `eval init`."""
 
     file: str
     probes: int
@@ -719,32 +723,29 @@ class Problem:
 
 @dataclass(frozen=True)
 class ErrorAnswer:
-    """What a verb prints on stderr, with --json, when it fails."""
+    """Printed on stderr by a failing verb with --json."""
 
     error: Problem
 
 
-# --- Answers that only the surfaces need: a list or a maybe cannot grow a field later, an object can.
-
-
 @dataclass(frozen=True)
-class Kept:
-    """What an ingest kept."""
+class IngestedTurn:
+    """The stored turn of one message."""
 
     turn: Turn | None
     """None for a heartbeat."""
 
 
 @dataclass(frozen=True)
-class KeptMany:
-    """One turn for each message, new or known."""
+class IngestedTurns:
+    """One turn per message, new or known."""
 
     turns: tuple[Turn, ...]
 
 
 @dataclass(frozen=True)
-class Flushed:
-    """Derived work has caught up with the log."""
+class FlushResult:
+    """State of derived work after a flush."""
 
     behind: int
-    """Lines that came meanwhile."""
+    """Log lines that were added in the meantime."""

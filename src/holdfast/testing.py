@@ -1,6 +1,4 @@
-"""Doubles that ship with Holdfast: a clock that stands still, predictable embedders, a throw-away memory and a scripted
-model server.
-"""
+"""Test doubles: a fixed clock, deterministic embedders, a temporary memory and a scripted model server."""
 
 from __future__ import annotations
 
@@ -30,7 +28,7 @@ from holdfast.text.time import Clock, utc_now
 
 
 class FixedClock:
-    """A clock that moves only when told: `clock()` is an aware UTC datetime."""
+    """A clock that moves only when advanced; `clock()` is an aware UTC datetime."""
 
     def __init__(self, now: datetime = datetime(2026, 1, 1, tzinfo=UTC)) -> None:
         self.now = now.astimezone(UTC)
@@ -39,7 +37,7 @@ class FixedClock:
         return self.now
 
     def advance(self, by: timedelta | float) -> None:
-        """By a timedelta, or by seconds."""
+        """Advance by a timedelta or by seconds."""
         self.now += by if isinstance(by, timedelta) else timedelta(seconds=by)
 
 
@@ -51,10 +49,7 @@ def temporary_memory(
     settings: Settings | None = None,
     clock: Clock = utc_now,
 ) -> Iterator[Memory]:
-    """A real memory in a folder that goes away with it; quick, because nothing waits for the disk.
-
-    Without an embedder of your own it uses HashEmbedder: the same words, the same vectors, on every machine.
-    """
+    """Open a real memory in a temporary folder, without waiting for the disk; the default embedder is HashEmbedder."""
     settings = settings or Settings()
     quick = replace(settings, store=replace(settings.store, durable=False))
     with (
@@ -67,7 +62,7 @@ def temporary_memory(
 
 
 class HashEmbedder:
-    """Every word has its own fixed random direction, so texts are as close as the words they share."""
+    """Deterministic embedder: each word has a fixed random direction, so texts are as close as the words they share."""
 
     _DIMS = 64
 
@@ -77,7 +72,7 @@ class HashEmbedder:
             name="hash",
             fingerprint=f"hash|blake2b|dims={self._DIMS}",
             dims=self._DIMS,
-            # 64 random dimensions: unrelated words meet at 0 ± .125
+            # 64 random dimensions: unrelated words have cosine 0 ± .125
             thresholds=Thresholds(repeat=0.80, known=0.85, same=0.92, related=0.20, boost=0.78, relevant=0.40),
             scripts=frozenset(),
         )
@@ -92,7 +87,7 @@ class HashEmbedder:
 
 
 class FailingEmbedder:
-    """Another embedder that can be taken down and brought back; counts how often it was asked."""
+    """Wraps an embedder that a test can take down and bring back; counts the calls."""
 
     def __init__(self, embedder: Embedder | None = None, *, down: bool = False) -> None:
         self._embedder = embedder or HashEmbedder()
@@ -114,13 +109,13 @@ Reply: TypeAlias = (
     "str | Mapping[str, object] | Sequence[Sequence[float]] | int | bytes | tuple[int, bytes] | Delayed"
     " | Callable[[Mapping[str, object]], Reply]"
 )
-"""What the scripted server says next: a message's content, a whole JSON body, vectors, an HTTP status, raw bytes, a
-status with bytes, any of these after a delay, or a function of the request's body that gives one of them."""
+"""A reply of the scripted server: a message's content, a whole JSON body, vectors, an HTTP status, raw bytes, a status
+with bytes, any of these after a delay, or a function of the request's body that returns one of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Delayed:
-    """A reply that comes late; closing the server ends the wait."""
+    """A delayed reply; closing the server ends the wait."""
 
     reply: Reply
     seconds: float
@@ -128,7 +123,7 @@ class Delayed:
 
 @dataclass(frozen=True, slots=True)
 class ScriptedRequest:
-    """One request as the server got it; header names are lower case."""
+    """One request to the server; header names are lower case."""
 
     path: str
     headers: dict[str, str]
@@ -136,14 +131,14 @@ class ScriptedRequest:
 
 
 class ScriptedChat:
-    """A real HTTP server on 127.0.0.1 that speaks /v1/chat/completions and /v1/embeddings from a script.
+    """A real HTTP server on 127.0.0.1 that answers /v1/chat/completions and /v1/embeddings from a script.
 
         with ScriptedChat(["first answer", 500, Delayed("late", 5.0)]) as server:
             client = SomeClient(server.url)     # http://127.0.0.1:PORT/v1
         assert server.requests[0].body["model"] == "…"
 
-    The script is any iterable (itertools.repeat for an endless one); once it ends, the server answers HTTP 500. A
-    `port` lets a server come back where another one was.
+    The script is any iterable (itertools.repeat for an endless one); when it ends, the server answers HTTP 500. With
+    `port` a server can replace an earlier one.
     """
 
     def __init__(self, replies: Iterable[Reply] = (), *, port: int = 0) -> None:
@@ -151,7 +146,7 @@ class ScriptedChat:
         self._lock = threading.Lock()
         self._closing = threading.Event()
         self.requests: list[ScriptedRequest] = []
-        self._server = ThreadingHTTPServer(("127.0.0.1", port), partial(_Answer, self))
+        self._server = ThreadingHTTPServer(("127.0.0.1", port), partial(_ScriptedHandler, self))
         self._thread = threading.Thread(target=partial(self._server.serve_forever, poll_interval=0.005), daemon=True)
 
     @property
@@ -173,7 +168,7 @@ class ScriptedChat:
         self._thread.join()
 
     def answer(self, request: ScriptedRequest) -> tuple[int, bytes]:
-        """The next reply of the script, as status and body."""
+        """Return the next reply of the script as status and body."""
         with self._lock:
             self.requests.append(request)
             reply: Reply = next(self._replies, (500, b"the script has ended"))
@@ -206,7 +201,7 @@ def _rendered(reply: Reply) -> tuple[int, bytes]:
             return 500, f"not a reply a script can give: {reply!r}".encode()
 
 
-class _Answer(BaseHTTPRequestHandler):
+class _ScriptedHandler(BaseHTTPRequestHandler):
     def __init__(self, chat: ScriptedChat, *args: object) -> None:
         self._chat = chat
         super().__init__(*args)  # type: ignore[arg-type]  # the server's own three arguments, passed on
@@ -224,7 +219,7 @@ class _Answer(BaseHTTPRequestHandler):
             self.end_headers()
             self.wfile.write(body)
         except OSError:
-            pass  # the client has given up, as a test of time-outs wants it to
+            pass  # the client has given up, as intended in tests of time-outs
 
     def log_message(self, format: str, *args: object) -> None:
-        """Silent: a test's output is the test's."""
+        """Print nothing."""

@@ -13,7 +13,6 @@ from holdfast.memory import Memory
 from holdfast.model import Kind, Record
 from holdfast.settings import AdmitSettings
 from holdfast.text.sentences import sentences
-from holdfast_bench.admission import became
 from tests.support.memories import QUICK, OpenMemory
 
 ADMITTING = replace(QUICK, admit=AdmitSettings(enabled=True))
@@ -31,7 +30,7 @@ def told(memory: Memory, *texts: str) -> dict[str, list[Record]]:
     """Each text said in a conversation of its own, and the records that came of it, replaced since or not."""
     turns = {text: memory.ingest(text, session=f"s{number}").id for number, text in enumerate(texts)}
     memory.flush()
-    return {text: list(became(memory, turn).records) for text, turn in turns.items()}
+    return {text: list(memory.why(turn).records) for text, turn in turns.items()}
 
 
 def lost(found: dict[str, list[Record]]) -> list[str]:

@@ -1,4 +1,4 @@
-"""The command line of the benches, in this process."""
+"""Fixtures of the command line."""
 
 from tests.cli.conftest import holdfast, store
 

@@ -1,3 +1,5 @@
+"""The `holdfast bench` command."""
+
 from __future__ import annotations
 
 import json
@@ -22,7 +24,7 @@ def test_bench_prints_a_table_and_writes_the_file(
 
 
 @pytest.mark.requirement("EVAL-3")
-def test_the_facts_bench_shows_search_beside_bm25_and_plain_vectors(holdfast: Holdfast, tmp_path: Path) -> None:
+def test_the_facts_table_has_search_bm25_and_vectors(holdfast: Holdfast, tmp_path: Path) -> None:
     path = tmp_path / "facts.json"
     part = {
         "context": "0. The keeper of the light is Ada.\n1. The ferry sails to Whalsay.\n",

@@ -1,4 +1,4 @@
-"""Made-up chat for measuring: plausible in the ways that cost time."""
+"""Synthetic chat for measuring speed."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def _texts(turns: int, seed: int = 0) -> list[str]:
     return [str(message["content"]) for _, messages in chatter(turns, seed) for message in messages]
 
 
-def test_the_same_seed_says_the_same_and_another_something_else() -> None:
+def test_chatter_depends_on_its_seed() -> None:
     assert _texts(150) == _texts(150)
     assert _texts(150) != _texts(150, seed=1)
 
 
-def test_there_are_as_many_turns_as_asked_for_and_shorter_runs_are_their_beginning() -> None:
+def test_chatter_has_the_requested_length() -> None:
     assert len(_texts(250)) == 250
     assert _texts(250)[:100] == _texts(100)
 
@@ -35,7 +35,7 @@ def test_turns_have_five_to_sixty_words() -> None:
     assert max(lengths) > 40
 
 
-def test_a_few_words_are_in_many_turns_and_most_in_few() -> None:
+def test_word_frequencies_are_skewed() -> None:
     texts = _texts(2000)
     holders = Counter(term for text in texts for term in set(terms(text)))
     shares = [count / len(texts) for _, count in holders.most_common()]
@@ -49,7 +49,7 @@ def test_questions_are_all_different() -> None:
     assert len(set(asked)) == 200
 
 
-def test_real_chat_is_read_from_json_lines_and_repeated_as_often_as_is_needed(tmp_path: Path) -> None:
+def test_real_chat_is_read_from_json_lines_and_repeated(tmp_path: Path) -> None:
     path = tmp_path / "chat.jsonl.gz"
     lines = [json.dumps("a plain text"), json.dumps({"role": "assistant", "content": "an answer"}), ""]
     path.write_bytes(gzip.compress("\n".join(lines).encode()))
@@ -61,7 +61,7 @@ def test_real_chat_is_read_from_json_lines_and_repeated_as_often_as_is_needed(tm
 
 
 @pytest.mark.parametrize("content", ["", "not json", "[1]"])
-def test_a_file_without_chat_is_refused_with_its_name(tmp_path: Path, content: str) -> None:
+def test_a_chat_file_without_messages_is_refused(tmp_path: Path, content: str) -> None:
     path = tmp_path / "chat.jsonl"
     path.write_text(content)
     with pytest.raises(InputError, match=r"chat\.jsonl"):

@@ -1,4 +1,4 @@
-"""`holdfast bench compact` on small sets of our own: it counts what it says it counts."""
+"""The compaction benchmark on small sets."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import pytest
 from holdfast.errors import InputError
 from holdfast.testing import FixedClock
 from holdfast_bench.compact import measure_speed, run
-from holdfast_bench.data import Haystack, Said, Sitting
+from holdfast_bench.data import Haystack, SetSession, SetTurn
 from holdfast_bench.locomo import read
 from holdfast_bench.rules import plant
 from tests.support.chats import boatyard
 
 
-def write_talk(path: Path, sittings: int = 3) -> Path:
-    """A conversation in LoCoMo's form, with a question whose answer is its first line."""
+def write_talk(path: Path, sessions: int = 3) -> Path:
+    """Write a conversation in LoCoMo's format, with a question that its first line answers."""
     conversation: dict[str, object] = {"speaker_a": "Ada", "speaker_b": "Bo"}
-    for sitting in range(1, sittings + 1):
-        conversation[f"session_{sitting}_date_time"] = f"1:00 pm on {sitting} May, 2023"
-        conversation[f"session_{sitting}"] = [
-            {"speaker": "Ada" if number % 2 else "Bo", "dia_id": f"D{sitting}:{number}", "text": message["content"]}
-            for number, message in enumerate(boatyard(40, seed=sitting), 1)
+    for session in range(1, sessions + 1):
+        conversation[f"session_{session}_date_time"] = f"1:00 pm on {session} May, 2023"
+        conversation[f"session_{session}"] = [
+            {"speaker": "Ada" if number % 2 else "Bo", "dia_id": f"D{session}:{number}", "text": message["content"]}
+            for number, message in enumerate(boatyard(40, seed=session), 1)
         ]
     first = conversation["session_1"][0]["text"]  # type: ignore[index]
     asked = {"question": first, "answer": "x", "category": 4, "evidence": ["D1:1"]}
@@ -31,18 +31,18 @@ def write_talk(path: Path, sittings: int = 3) -> Path:
     return path
 
 
-def test_rules_are_planted_once_each_and_away_from_the_end() -> None:
-    said = [Said(f"s{number}", "user", str(message["content"])) for number, message in enumerate(boatyard(60))]
-    stack = Haystack("one", [Sitting("s", FixedClock()(), said)], [])
+def test_each_rule_is_planted_once_and_not_in_the_tail() -> None:
+    said = [SetTurn(f"s{number}", "user", str(message["content"])) for number, message in enumerate(boatyard(60))]
+    stack = Haystack("one", [SetSession("s", FixedClock()(), said)], [])
     (grown,), planted = plant([stack], free=8)
-    turns = grown.sittings[0].turns
+    turns = grown.sessions[0].turns
     assert len(planted) == 200 and len(turns) == 260
     assert len({one.turn for one in planted}) == 200
     assert [turn for turn in turns if turn in said] == said
     assert list(turns[-8:]) == said[-8:]
     roles = {turn.id: turn.role for turn in turns}
     assert all((roles[one.turn] == "user") == (one.question is not None) for one in planted)
-    with pytest.raises(InputError, match="no sitting of more than 100 turns"):
+    with pytest.raises(InputError, match="no session of more than 100 turns"):
         plant([stack], free=100)
 
 
@@ -59,13 +59,13 @@ def test_the_figures_of_a_small_set(tmp_path: Path) -> None:
     assert figures["detector"]["own"]["development"]["recall"] == 1.0  # type: ignore[index]
 
 
-def test_speed_and_memory_are_those_of_one_long_session(tmp_path: Path) -> None:
+def test_speed_and_memory_are_measured_on_one_long_session(tmp_path: Path) -> None:
     figures = measure_speed(read([write_talk(tmp_path / "talk.json", 1)]), turns=50)
     assert (figures["turns"], figures["turns_removed"]) == (50, 46)
     assert float(str(figures["peak_mb"])) > 10 and float(str(figures["cpu_seconds"])) > 0
 
 
-def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
+def test_an_unknown_file_is_refused_by_the_compact_bench(tmp_path: Path) -> None:
     path = tmp_path / "other.json"
     path.write_text('[{"a": 1}]')
     with pytest.raises(InputError, match="neither a LoCoMo nor a BEAM file"):

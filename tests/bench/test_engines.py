@@ -1,4 +1,4 @@
-"""`bench engines`: both engines measured side by side, and nothing of it left on the server."""
+"""`bench engines` measures both engines and leaves nothing on the server."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from holdfast.errors import StoreError
-from holdfast_bench import agreement, engines
-from holdfast_bench.ask import Ways
+from holdfast_bench import engines
+from holdfast_bench.ask import AskOptions
 from holdfast_bench.contract import schema
-from holdfast_bench.engines import Writing, write_side_by_side
+from holdfast_bench.engines import WriteTask, write_in_processes
 from tests.support.memories import QUICK
 from tests.support.retrieval_sets import LOCOMO, write
 
 if TYPE_CHECKING:
     from tests.support.postgres_engine import Engine
 
-SMALL = engines.Plan(neighbours=2, neighbour_turns=10, questions=5, writers=2, turns_a_writer=5)
+SMALL = engines.Plan(neighbours=2, neighbour_turns=10, questions=5, writers=2, turns_per_writer=5)
 
 
 def left(postgres: Engine, url: str) -> list[tuple[object, ...]]:
@@ -44,14 +44,14 @@ def test_both_engines_are_measured_and_agree(postgres: Engine, url: str) -> None
     assert left(postgres, url) == []
 
 
-def test_a_writer_that_cannot_write_ends_the_measurement(tmp_path: Path) -> None:
-    nowhere = Writing(str(tmp_path / "no such folder\0"), ("ana", "ben"), whole=False)
+def test_a_failing_writer_ends_the_measurement(tmp_path: Path) -> None:
+    nowhere = WriteTask(str(tmp_path / "no such folder\0"), ("ana", "ben"), whole=False)
     with pytest.raises(StoreError, match="stopped early"):
-        write_side_by_side([nowhere, nowhere], QUICK, ["hello"])
+        write_in_processes([nowhere, nowhere], QUICK, ["hello"])
 
 
-def test_what_both_find_in_a_set_is_compared(postgres: Engine, url: str, tmp_path: Path) -> None:
-    figures = agreement.run(url, [write(tmp_path, "locomo.json", LOCOMO)], Ways(records=False))
+def test_the_hits_of_both_engines_are_compared(postgres: Engine, url: str, tmp_path: Path) -> None:
+    figures = engines.compare_hits(url, [write(tmp_path, "locomo.json", LOCOMO)], AskOptions(records=False))
     assert (figures["top_10_agree"], figures["farthest"]) == (1.0, 0.0)
     assert figures["sqlite"] == figures["postgres"]
     validate("bench-engines-locomo", figures)

@@ -1,4 +1,4 @@
-"""The facts bench on a short list of our own, in FactConsolidation's format."""
+"""The facts benchmark on a short list in FactConsolidation's format."""
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ def test_the_figures_keep_the_contract(figures: Mapping[str, Any]) -> None:
     Draft202012Validator(schema("bench-facts")).validate(json.loads(json.dumps(figures)))
     assert figures["n"] == 5
     assert figures["single_hop"]["n"] == 4 and figures["multi_hop"]["n"] == 1
-    assert figures["sizes"]["6k"]["facts"] == 5  # told once, asked in both ways
+    assert figures["sizes"]["6k"]["facts"] == 5  # ingested once, asked in both ways
     assert set(figures["sizes"]) == {"6k", "tiny"}
 
 
-def test_an_answer_in_the_first_hit_counts_whatever_its_case(figures: Mapping[str, Any]) -> None:
+def test_an_answer_in_the_first_hit_counts_in_any_case(figures: Mapping[str, Any]) -> None:
     single = figures["sizes"]["6k"]["single_hop"]
     assert single["newest@5"] == 1.0
     assert single["newest_first"] + single["stale_first"] == 1.0  # the first hit is the fact itself or its older self
@@ -76,7 +76,7 @@ def test_a_fact_that_merely_lacks_the_answer_is_not_stale(figures: Mapping[str, 
     assert "other: Bo keeps the light." in figures["examples"]["single_hop"][-1]
 
 
-def test_bm25_and_plain_vectors_are_asked_the_same_over_the_same_facts(figures: Mapping[str, Any]) -> None:
+def test_baselines_are_asked_the_same_over_the_same_facts(figures: Mapping[str, Any]) -> None:
     assert set(figures["baselines"]) == {"bm25", "vector"}
     for plain in figures["baselines"].values():
         assert plain["single_hop"]["n"] == 4 and plain["multi_hop"]["n"] == 1
@@ -86,7 +86,7 @@ def test_bm25_and_plain_vectors_are_asked_the_same_over_the_same_facts(figures: 
     assert set(figures["sizes"]["tiny"]["baselines"]["bm25"]) == {"single_hop"}  # as it was asked
 
 
-def test_a_baseline_puts_the_fact_first_that_shares_more_with_the_question_however_old(tmp_path: Path) -> None:
+def test_a_baseline_ignores_the_age_of_facts(tmp_path: Path) -> None:
     old, new = "The keeper of the light is Ada.", "The keeper of the light is Bo the younger of Whalsay and Unst."
     path = tmp_path / "facts.json"
     asked = part("facts_sh_two", ("Who is the keeper of the light?", "Bo"), context=f"0. {old}\n1. {new}\n")
@@ -95,16 +95,16 @@ def test_a_baseline_puts_the_fact_first_that_shares_more_with_the_question_howev
     assert bm25["newest_first"] == 0.0 and bm25["newest@5"] == 1.0 and bm25["stale_first"] == 0.0
 
 
-def test_stale_is_what_a_later_fact_says_with_the_answer_in_its_place() -> None:
+def test_a_fact_is_stale_if_a_later_one_has_the_answer_as_value() -> None:
     old, new = FACTS[0], FACTS[3]
     assert is_stale(old, ["Olga Petrie"], FACTS)
     assert not is_stale(new, ["Olga Petrie"], FACTS)  # nothing later overrides it
     assert not is_stale(old, ["Tilda Brekke"], FACTS)  # overridden, but not by the answer
-    assert not is_stale(old, ["Olga Petrie"], FACTS[:3])  # the newer one was never told
+    assert not is_stale(old, ["Olga Petrie"], FACTS[:3])  # the newer one was never ingested
     assert not is_stale("The harbour master of Lerwick is unknown.", ["Olga Petrie"], FACTS)  # no fact of the list
 
 
-def test_another_source_is_refused_by_its_name(tmp_path: Path) -> None:
+def test_an_unknown_source_is_refused_by_name(tmp_path: Path) -> None:
     path = tmp_path / "facts.json"
     path.write_text(json.dumps([part("something_else")]))
     with pytest.raises(InputError, match="something_else"):

@@ -1,4 +1,4 @@
-"""The gate bench on a few turns of our own, in the formats of the sets it reads."""
+"""The gate benchmark on a few turns in the formats of its sets."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def dailydialog(tmp_path: Path) -> Path:
     return path
 
 
-def test_both_sets_together_give_every_figure_of_the_contract(locomo: Path, dailydialog: Path) -> None:
+def test_the_gate_figures_match_the_contract(locomo: Path, dailydialog: Path) -> None:
     steps: list[str] = []
     figures: Mapping[str, Any] = run([locomo, dailydialog], lambda step, done, total: steps.append(step))
     Draft202012Validator(schema("bench-gate")).validate(json.loads(json.dumps(figures)))
@@ -71,7 +71,7 @@ def test_both_sets_together_give_every_figure_of_the_contract(locomo: Path, dail
     assert set(steps) == {"small talk, rank", "small talk, filter"}
 
 
-def test_small_talk_is_short_or_a_question_by_the_sets_own_label(dailydialog: Path) -> None:
+def test_small_talk_is_short_or_labelled_as_a_question(dailydialog: Path) -> None:
     figures: Mapping[str, Any] = run([dailydialog])
     assert figures["durability_auc"] is None and figures["locomo"] is None
     assert figures["dailydialog"]["short_or_question_n"] == 4
@@ -80,12 +80,12 @@ def test_small_talk_is_short_or_a_question_by_the_sets_own_label(dailydialog: Pa
     assert figures["filter"]["n"] == 5
 
 
-def test_a_set_that_was_not_given_has_no_figures(locomo: Path) -> None:
+def test_a_missing_set_has_no_figures(locomo: Path) -> None:
     figures = run([locomo])
     assert figures["all_yield"] is None and figures["filter"] is None and figures["dailydialog"] is None
 
 
-def test_the_area_counts_ties_as_half_and_needs_both_labels() -> None:
+def test_auc_counts_ties_as_half_and_needs_both_labels() -> None:
     assert area_under_curve([0.9, 0.1], [True, False]) == 1.0
     assert area_under_curve([0.1, 0.9], [True, False]) == 0.0
     assert area_under_curve([0.5, 0.5], [True, False]) == 0.5

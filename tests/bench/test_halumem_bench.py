@@ -1,4 +1,4 @@
-"""The HaluMem bench on one invented user, in the set's format."""
+"""The HaluMem benchmark on one invented user."""
 
 from __future__ import annotations
 
@@ -87,19 +87,19 @@ def test_the_figures_keep_the_contract_in_both_modes(figures: Mapping[str, Any])
     assert figures["filter"]["user_turns"] == figures["user_turns"] == 4
 
 
-def test_points_align_with_the_turn_that_tells_them_and_count_when_it_yields_a_record(
+def test_points_are_aligned_with_turns_and_count_if_these_have_records(
     figures: Mapping[str, Any],
 ) -> None:
-    assert (figures["n"], figures["aligned"]) == (5, 3)  # nobody told of the cello or the boat
+    assert (figures["n"], figures["aligned"]) == (5, 3)  # no turn mentions the cello or the boat
     assert figures["promoted"] == 1.0
     assert figures["promoted_share_of_turns"] == 0.75  # all but "ok thanks"
 
 
-def test_what_only_the_assistant_claims_is_not_stored(figures: Mapping[str, Any]) -> None:
+def test_claims_of_the_assistant_are_not_stored(figures: Mapping[str, Any]) -> None:
     assert (figures["interference_n"], figures["interference_stored"]) == (1, 0)
 
 
-def test_a_false_claim_in_the_users_own_mouth_would_be_noticed(tmp_path: Path) -> None:
+def test_a_false_claim_by_the_user_is_detected(tmp_path: Path) -> None:
     told = "I have been a surgeon at the harbour clinic since 2019."
     lie = false("Ines has been a surgeon at the harbour clinic since 2019.", "Ines has been a nurse at the clinic.")
     said = session(1, [lie], ("user", told))
@@ -108,13 +108,13 @@ def test_a_false_claim_in_the_users_own_mouth_would_be_noticed(tmp_path: Path) -
     assert "surgeon" in figures["examples"]["stored"][0]
 
 
-def test_an_update_counts_when_its_original_was_told_and_other_points_stay(figures: Mapping[str, Any]) -> None:
+def test_an_update_counts_if_its_original_was_stated(figures: Mapping[str, Any]) -> None:
     assert (figures["updates_all"], figures["updates_n"]) == (2, 1)
     assert figures["superseded"] == 1.0
     assert figures["unrelated_n"] == 2 and figures["unrelated_lost"] == 0.0
 
 
-def test_content_words_are_stems_without_the_words_that_hold_a_sentence_together() -> None:
+def test_content_words_are_stems_without_function_words() -> None:
     words = content_words("Ines's dogs were running to the Harbour")
     assert words == {"ine", "dog", "run", "harbour"}
     assert coverage(words, content_words("a dog runs")) == 0.5
@@ -126,13 +126,13 @@ def test_content_words_are_stems_without_the_words_that_hold_a_sentence_together
 @pytest.mark.parametrize(
     "content", ["[{}]", json.dumps([{"uuid": "u", "sessions": [{"memory_points": [], "dialogue": [{}]}]}])]
 )
-def test_another_file_is_refused_with_its_name(tmp_path: Path, content: str) -> None:
+def test_an_unknown_halumem_file_is_refused(tmp_path: Path, content: str) -> None:
     (tmp_path / "other.json").write_text(content)
     with pytest.raises(InputError, match=r"other\.json is not a file of HaluMem users"):
         run([tmp_path / "other.json"])
 
 
-def test_a_time_in_another_form_is_refused(tmp_path: Path) -> None:
+def test_an_unknown_halumem_time_is_refused(tmp_path: Path) -> None:
     talk = session(1, [], ("user", "I keep bees."))
     talk["dialogue"] = [{"role": "user", "content": "I keep bees.", "timestamp": "2026-03-01"}]
     with pytest.raises(InputError, match="2026-03-01"):

@@ -1,4 +1,4 @@
-"""The hostile benchmark: it counts what it should, and it would notice."""
+"""The hostile texts benchmark counts failures and detects planted ones."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def figures(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
     return result
 
 
-def test_nothing_goes_wrong_and_no_search_fails(figures: Mapping[str, Any]) -> None:
+def test_no_hostile_text_fails(figures: Mapping[str, Any]) -> None:
     assert figures["set"] == "hostile"
     assert figures["n"] == len(TEXTS)
     assert figures["wrong"] == 0
@@ -46,14 +46,14 @@ def test_nothing_goes_wrong_and_no_search_fails(figures: Mapping[str, Any]) -> N
 
 
 @pytest.mark.parametrize("carrier", CARRIERS)
-def test_every_text_is_kept_byte_for_byte_or_refused_with_a_reason(figures: Mapping[str, Any], carrier: str) -> None:
+def test_every_hostile_text_is_stored_exactly_or_refused(figures: Mapping[str, Any], carrier: str) -> None:
     tally = figures["carriers"][carrier]
     assert tally["stored_byte_for_byte"] + tally["refused"] == len(TEXTS)
     assert sum(tally["reasons"].values()) == tally["refused"]
     assert tally["stored_byte_for_byte"] >= len(TEXTS) / 2
 
 
-def test_what_is_no_text_is_refused_everywhere(figures: Mapping[str, Any]) -> None:
+def test_lone_surrogates_are_refused_everywhere(figures: Mapping[str, Any]) -> None:
     for tally in figures["carriers"].values():
         assert any("surrogate" in reason for reason in tally["reasons"])
 
@@ -66,7 +66,7 @@ def _broken(memory: Memory, text: str) -> Turn:
     raise RuntimeError("out of order")
 
 
-def test_a_carrier_that_changes_a_text_is_found_out(tmp_path: Path) -> None:
+def test_a_carrier_that_changes_texts_is_detected(tmp_path: Path) -> None:
     (tmp_path / "texts.json").write_text(json.dumps([" blanks around ", "none"]))
     carriers = {
         "lossy": Carrier(_lossy, lambda turn, text: turn.text == text),
@@ -83,7 +83,7 @@ def test_a_carrier_that_changes_a_text_is_found_out(tmp_path: Path) -> None:
     "content",
     [json.dumps(["one", "two"]), json.dumps({"first": ["one"], "second": [["two"]]}), '"one"\n{"text": "two"}\n'],
 )
-def test_texts_come_from_lists_from_objects_of_lists_and_from_lines(tmp_path: Path, content: str) -> None:
+def test_texts_are_read_from_lists_objects_and_lines(tmp_path: Path, content: str) -> None:
     (tmp_path / "plain.json").write_text(content)
     (tmp_path / "packed.json.gz").write_bytes(gzip.compress(content.encode()))
     assert read_texts(tmp_path / "plain.json") == ["one", "two"]
@@ -91,7 +91,7 @@ def test_texts_come_from_lists_from_objects_of_lists_and_from_lines(tmp_path: Pa
 
 
 @pytest.mark.parametrize("content", ["", "[1, 2]", "no json"])
-def test_a_file_without_texts_is_refused_with_its_name(tmp_path: Path, content: str) -> None:
+def test_a_file_without_texts_is_refused(tmp_path: Path, content: str) -> None:
     (tmp_path / "texts.json").write_text(content)
     with pytest.raises(InputError, match=r"texts\.json"):
         read_texts(tmp_path / "texts.json")

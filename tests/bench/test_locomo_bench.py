@@ -1,4 +1,4 @@
-"""LoCoMo's format: sessions with dates, speakers, photos, and evidence that is written in many ways."""
+"""LoCoMo's format: dated sessions, speakers, photos, and evidence in several notations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 from holdfast.errors import InputError
 from holdfast.memory import Memory
 from holdfast.model import Hits
-from holdfast_bench.ask import Ways
+from holdfast_bench.ask import AskOptions
 from holdfast_bench.contract import schema
 from holdfast_bench.data import Haystack
 from holdfast_bench.locomo import read, run
@@ -31,16 +31,16 @@ def haystack(tmp_path: Path) -> Haystack:
 
 @pytest.fixture(scope="module")
 def figures(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
-    return run([write(tmp_path_factory.mktemp("locomo"), "locomo.json", LOCOMO)], Ways())
+    return run([write(tmp_path_factory.mktemp("locomo"), "locomo.json", LOCOMO)], AskOptions())
 
 
-def test_sessions_come_in_the_order_of_their_dates(haystack: Haystack) -> None:
-    assert [sitting.session for sitting in haystack.sittings] == ["session_1", "session_2"]
-    assert haystack.sittings[0].at == datetime(2024, 5, 8, 13, 56, tzinfo=UTC)
+def test_locomo_sessions_are_ordered_by_date(haystack: Haystack) -> None:
+    assert [session.session for session in haystack.sessions] == ["session_1", "session_2"]
+    assert haystack.sessions[0].at == datetime(2024, 5, 8, 13, 56, tzinfo=UTC)
 
 
-def test_a_photo_is_its_text_with_the_caption(haystack: Haystack) -> None:
-    photo = haystack.sittings[1].turns[1]
+def test_a_photo_is_its_text_and_caption(haystack: Haystack) -> None:
+    photo = haystack.sessions[1].turns[1]
     assert photo.text == "Look at this! [shares a photo: a green bicycle]"
     assert (photo.role, photo.speaker) == ("user", "Teodor")
 
@@ -52,7 +52,7 @@ def test_evidence_is_split_normalised_audited_and_unknown_ids_are_dropped(haysta
 
 
 def test_questions_are_asked_at_the_end_of_the_conversation(haystack: Haystack) -> None:
-    assert {question.at for question in haystack.questions} == {haystack.sittings[-1].at}
+    assert {question.at for question in haystack.questions} == {haystack.sessions[-1].at}
 
 
 def test_only_answerable_questions_with_gold_count(figures: Mapping[str, Any]) -> None:
@@ -79,14 +79,14 @@ def test_the_figures_are_what_the_contract_says(figures: Mapping[str, Any]) -> N
 
 
 def test_a_sample_says_that_it_is_one(tmp_path: Path) -> None:
-    figures: Mapping[str, Any] = run([write(tmp_path, "locomo.json", LOCOMO)], Ways(limit=2))
+    figures: Mapping[str, Any] = run([write(tmp_path, "locomo.json", LOCOMO)], AskOptions(limit=2))
     assert figures["sample"] == {"asked": 2, "of": 5}
 
 
-def test_turns_go_in_by_ingest_with_their_speaker_and_questions_are_asked_at_their_date(
+def test_turns_keep_speakers_and_questions_are_asked_at_their_date(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The bench uses the production path: what it ingests and how it asks can be seen at Memory's door."""
+    """The benchmark uses the production path, which can be observed at Memory's methods."""
     seen: list[tuple[datetime, dict[str, object], datetime]] = []
     search = Memory.search
 
@@ -96,7 +96,7 @@ def test_turns_go_in_by_ingest_with_their_speaker_and_questions_are_asked_at_the
         return search(memory, query, limit)
 
     monkeypatch.setattr(Memory, "search", watched)
-    run([write(tmp_path, "locomo.json", LOCOMO)], Ways(limit=1))
+    run([write(tmp_path, "locomo.json", LOCOMO)], AskOptions(limit=1))
     end, said = datetime(2024, 6, 2, 9, 5, tzinfo=UTC), datetime(2024, 5, 8, 13, 56, tzinfo=UTC)
     assert seen == [(end, {"speaker": "Teodor"}, said)]
 
@@ -104,20 +104,20 @@ def test_turns_go_in_by_ingest_with_their_speaker_and_questions_are_asked_at_the
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        ({"sample_id": "x"}, "no LoCoMo file"),
-        ([{"sample_id": "x", "conversation": {}, "qa": []}], "holds no sessions"),
+        ({"sample_id": "x"}, "not a file of LoCoMo"),
+        ([{"sample_id": "x", "conversation": {}, "qa": []}], "has no sessions"),
         (
             [{"sample_id": "x", "conversation": {"session_1": [], "session_1_date_time": "today"}, "qa": []}],
             "x, session_1 cannot be read",
         ),
     ],
 )
-def test_what_is_no_locomo_file_is_refused_with_its_name_and_place(tmp_path: Path, content: object, says: str) -> None:
+def test_an_unreadable_locomo_file_is_refused_with_its_location(tmp_path: Path, content: object, says: str) -> None:
     with pytest.raises(InputError, match=says) as refused:
         read([write(tmp_path, "odd.json", content)])
     assert "odd.json" in str(refused.value)
 
 
-def test_without_an_embedder_there_is_nothing_to_compare_with(tmp_path: Path) -> None:
+def test_the_retrieval_benchmarks_need_an_embedder(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="--profile static"):
-        run([write(tmp_path, "locomo.json", LOCOMO)], Ways(profile="none"))
+        run([write(tmp_path, "locomo.json", LOCOMO)], AskOptions(profile="none"))

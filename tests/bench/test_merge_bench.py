@@ -1,4 +1,4 @@
-"""The merge bench on pairs of our own, in the formats of the sets, and the month told again."""
+"""The merge benchmark on pairs in the formats of its sets, and the repeated month."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def figures(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
     return run([*paths, PARAPHRASE])
 
 
-def test_the_figures_keep_the_contract_for_each_set_and_together(figures: Mapping[str, Any]) -> None:
+def test_the_merge_figures_match_the_contract(figures: Mapping[str, Any]) -> None:
     Draft202012Validator(schema("bench-merge")).validate(json.loads(json.dumps(figures)))
     assert figures["n"] == 3 + 2 + 5
     assert list(figures["sets"]) == ["stsb", "mrpc", "sick"]
     assert figures["merged_right"] + figures["missed"] == pytest.approx(1.0)
 
 
-def test_the_labels_say_which_pairs_are_one_and_which_must_not_be() -> None:
+def test_labels_decide_which_pairs_may_merge() -> None:
     pairs = read_pairs([(Path("stsb"), STSB), (Path("mrpc"), MRPC), (Path("sick"), SICK)])
     assert [pair.gold for pair in pairs] == [
         Gold.SAME, Gold.MUST_NOT, Gold.NEITHER,
@@ -68,14 +68,14 @@ def test_the_same_sentence_merges_and_a_contradiction_does_not(figures: Mapping[
 
 
 @pytest.mark.requirement("MERGE-1")
-def test_the_month_handed_over_again_adds_nothing(figures: Mapping[str, Any]) -> None:
+def test_ingesting_the_month_again_adds_nothing(figures: Mapping[str, Any]) -> None:
     assert figures["month_records"] > 50
     assert figures["same_month_twice_added"] == 0
     assert 0.0 <= figures["said_again_added"] < 0.5
 
 
 @pytest.mark.requirement("MERGE-3")
-def test_no_paraphrase_merges_into_what_it_does_not_repeat(figures: Mapping[str, Any]) -> None:
+def test_no_paraphrase_merges_into_another_record(figures: Mapping[str, Any]) -> None:
     assert figures["paraphrased_n"] > 20
     assert 0.0 <= figures["paraphrased_added"] <= 1.0
     assert [merge for merge in figures["merges"] if not merge["expected"]] == []
@@ -85,18 +85,18 @@ def test_no_paraphrase_merges_into_what_it_does_not_repeat(figures: Mapping[str,
 @pytest.mark.parametrize(
     "content", ["one,two\n", "pair_ID\tsentence_A\tx\n1\ta\n", "Quality\tx\n1\ty\n", '{"same_as": "k"}\n']
 )
-def test_a_file_in_no_known_format_is_refused_with_its_name(tmp_path: Path, content: str) -> None:
+def test_a_pair_file_of_unknown_format_is_refused(tmp_path: Path, content: str) -> None:
     with pytest.raises(InputError, match="odd"):
         run(write(tmp_path, odd=content))
 
 
-def test_a_paraphrase_of_nothing_is_refused(tmp_path: Path) -> None:
+def test_a_paraphrase_of_an_unknown_message_is_refused(tmp_path: Path) -> None:
     message = {"session": "s", "role": "user", "content": "hi", "key": "k", "same_as": "nowhere/01"}
     with pytest.raises(InputError, match="nowhere/01"):
         run(write(tmp_path, odd=json.dumps(message)))
 
 
-def test_a_profile_is_a_spec_except_for_onnx_which_is_what_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_profile_onnx_is_the_installed_model(monkeypatch: pytest.MonkeyPatch) -> None:
     assert profile_spec("static") == "static"
     monkeypatch.setattr("holdfast_bench.merge.find_installed", lambda: {"minilm": Path("m.onnx")})
     assert profile_spec("onnx") == "onnx:minilm"

@@ -1,4 +1,4 @@
-"""The measures of a ranking, and the two baselines."""
+"""Retrieval measures and the two baselines."""
 
 from __future__ import annotations
 
@@ -10,7 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.testing import HashEmbedder
-from holdfast_bench.ask import MEASURES, Bm25, Outcome, Vectors, abstention, by_category, intervals, means, score
+from holdfast_bench.ask import (
+    MEASURES,
+    Bm25Baseline,
+    Outcome,
+    VectorBaseline,
+    abstention,
+    by_category,
+    intervals,
+    means,
+    score,
+)
 from holdfast_bench.data import Haystack, Question, sample
 
 AT = datetime(2024, 5, 1, tzinfo=UTC)
@@ -25,7 +35,7 @@ def outcome(asked: Question, *turns: str) -> Outcome:
     return Outcome(asked, turns, [f"s{turn}" for turn in turns])
 
 
-def test_any_all_and_recall_are_three_measures() -> None:
+def test_any_all_and_recall_differ() -> None:
     found = score(["a", "x", "b", "y", "z", "c"], {"a", "b", "c", "d"})
     assert (found["any@5"], found["all@5"], found["recall@5"]) == (1.0, 0.0, 0.5)
     assert (found["any@10"], found["all@10"], found["recall@10"]) == (1.0, 0.0, 0.75)
@@ -43,7 +53,7 @@ def test_a_single_gold_item_counts_up_to_its_cut(rank: int, any5: float, any10: 
 
 
 @given(st.permutations(ITEMS[:12]), st.sets(st.sampled_from(ITEMS[:15]), min_size=1))
-def test_all_never_exceeds_recall_nor_recall_any_nor_five_ten(ranking: list[str], gold: set[str]) -> None:
+def test_measures_are_ordered(ranking: list[str], gold: set[str]) -> None:
     found = score(ranking, gold)
     for cut in (5, 10):
         assert 0 <= found[f"all@{cut}"] <= found[f"recall@{cut}"] <= found[f"any@{cut}"] <= 1
@@ -52,7 +62,7 @@ def test_all_never_exceeds_recall_nor_recall_any_nor_five_ten(ranking: list[str]
     assert (found["mrr"] > 0) == bool(gold & set(ranking))
 
 
-def test_means_leave_out_what_cannot_be_answered_and_what_has_no_gold() -> None:
+def test_means_leave_out_questions_without_gold() -> None:
     outcomes = [
         outcome(question("a"), "a"),
         outcome(question("a"), "b"),
@@ -64,7 +74,7 @@ def test_means_leave_out_what_cannot_be_answered_and_what_has_no_gold() -> None:
     assert means(outcomes[2:], "turn") is None and means(outcomes[2:], "session") is None
 
 
-def test_categories_are_counted_apart() -> None:
+def test_categories_are_counted_separately() -> None:
     parts = by_category([outcome(question("a", category="one"), "a"), outcome(question("a", category="two"), "b")])
     assert list(parts) == ["one", "two"]
     assert parts["one"]["n"] == 1
@@ -73,7 +83,7 @@ def test_categories_are_counted_apart() -> None:
     assert (one["mrr"], two["mrr"]) == (1.0, 0.0)
 
 
-def test_an_interval_holds_its_mean_and_is_the_same_twice() -> None:
+def test_an_interval_contains_its_mean_and_is_deterministic() -> None:
     outcomes = [outcome(question("a"), "a" if number % 3 else "b") for number in range(90)]
     found, mean = intervals(outcomes, "turn"), means(outcomes, "turn")
     assert found == intervals(outcomes, "turn") and found is not None and mean is not None
@@ -84,7 +94,7 @@ def test_an_interval_holds_its_mean_and_is_the_same_twice() -> None:
     assert 0.15 < high - low < 0.25, "two of three of 90: the textbook's interval is .195 wide"
 
 
-def test_silence_is_counted_apart_for_questions_with_and_without_an_answer() -> None:
+def test_abstention_is_counted_by_answerability() -> None:
     outcomes = [
         outcome(question("a")),
         outcome(question("a"), "a"),
@@ -94,7 +104,7 @@ def test_silence_is_counted_apart_for_questions_with_and_without_an_answer() -> 
     assert abstention([]) == {"unanswerable": 0, "empty": None, "answerable_empty": None}
 
 
-def test_a_sample_is_drawn_from_all_haystacks_and_is_the_same_twice() -> None:
+def test_a_sample_is_deterministic_and_from_all_haystacks() -> None:
     haystacks = [Haystack(f"h{number}", [], [question("a")] * 10) for number in range(4)]
     drawn = sample(haystacks, 20)
     assert [haystack.name for haystack in drawn] == ["h0", "h1", "h2", "h3"]
@@ -105,23 +115,23 @@ def test_a_sample_is_drawn_from_all_haystacks_and_is_the_same_twice() -> None:
 
 
 def test_bm25_prefers_the_rare_word_the_repeated_word_and_the_shorter_text() -> None:
-    rare = Bm25(["the oboe is here", "the cello is here", "a cello again"])
+    rare = Bm25Baseline(["the oboe is here", "the cello is here", "a cello again"])
     assert rare.rank("an oboe and a cello")[0] == 0
-    repeated = Bm25(["tea tea and tea", "tea with bread and", "nothing at all here"])
+    repeated = Bm25Baseline(["tea tea and tea", "tea with bread and", "nothing at all here"])
     assert repeated.rank("teas") == [0, 1]
-    shorter = Bm25(["honey for sale at the old market in town", "honey for sale"])
+    shorter = Bm25Baseline(["honey for sale at the old market in town", "honey for sale"])
     assert shorter.rank("honey") == [1, 0]
 
 
 def test_bm25_is_the_textbook_formula() -> None:
     """Three texts of two words: ln(1 + 2.5/1.5) for a word of one text and ln(1 + 1.5/2.5) for a word of two."""
-    bm25 = Bm25(["oboe cello", "cello drum", "drum flute"])
+    bm25 = Bm25Baseline(["oboe cello", "cello drum", "drum flute"])
     # All texts are as long as the average and hold a word once, so a score is the sum of the words' rarities.
     one, two = math.log(1 + 2.5 / 1.5), math.log(1 + 1.5 / 2.5)
     assert bm25.scores("Oboes and a cello?") == pytest.approx({0: one + two, 1: two})
 
 
 def test_plain_vectors_rank_by_cosine() -> None:
-    vectors = Vectors(["green bicycle", "grey kitten", "green kitten with a bicycle"], HashEmbedder())
+    vectors = VectorBaseline(["green bicycle", "grey kitten", "green kitten with a bicycle"], HashEmbedder())
     assert vectors.rank("grey kitten")[0] == 1
     assert sorted(vectors.rank("anything")) == [0, 1, 2]

@@ -1,4 +1,4 @@
-"""The load on a server, small: its shape, and figures that cannot be wrong on any machine."""
+"""The server benchmark with a small load."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from holdfast_bench.contract import schema
 
 @pytest.mark.long
 @pytest.mark.requirement("API-5", "SAFE-2")
-def test_a_small_load_meets_no_error_and_loses_nothing(tmp_path: Path) -> None:
+def test_a_small_load_has_no_errors_and_loses_nothing(tmp_path: Path) -> None:
     figures: dict[str, Any] = json.loads(
         json.dumps(serve.run(seconds=2.0, clients=4, records=200, pace=0.2, folder=tmp_path))
     )

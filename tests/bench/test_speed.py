@@ -1,4 +1,4 @@
-"""The speed benchmark, small: its shape, and figures that cannot be wrong on any machine."""
+"""The speed benchmark on a small store."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def figures(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return json.loads(json.dumps(result))  # type: ignore[no-any-return]
 
 
-def test_it_writes_what_the_contract_describes(figures: dict[str, Any]) -> None:
+def test_the_speed_figures_match_the_contract(figures: dict[str, Any]) -> None:
     Draft202012Validator(schema("bench-speed")).validate(figures)
 
 
-def test_it_names_what_was_measured(figures: dict[str, Any]) -> None:
+def test_the_speed_figures_name_what_was_measured(figures: dict[str, Any]) -> None:
     assert figures["set"] == "speed"
     assert figures["n"] == 500
     assert figures["embedder"] == "static"
@@ -74,11 +74,11 @@ def test_ratios_and_rates_are_positive(figures: dict[str, Any]) -> None:
     assert figures["import_memory_ms"] > figures["import_ms"]
 
 
-def test_the_nearest_are_those_of_an_exact_search(figures: dict[str, Any]) -> None:
+def test_the_index_finds_the_exact_nearest(figures: dict[str, Any]) -> None:
     assert figures["recall_vs_exact"] >= 0.99
 
 
-def test_sizes_below_the_largest_are_measured_too() -> None:
+def test_smaller_sizes_are_measured_too() -> None:
     assert sizes(500) == [500]
     assert sizes(100_000) == [1_000, 10_000, 100_000]
     assert sizes(20_000) == [1_000, 10_000, 20_000]

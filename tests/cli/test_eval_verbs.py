@@ -52,7 +52,7 @@ def test_drafts_are_written_and_asked_when_completed(shed: Holdfast, tmp_path: P
     assert out.startswith("1 of 3 probes asked, 2 drafts skipped; set ")
     assert "3 of 3 probes asked" in shed("eval", "run", str(path), "--drafts").out
     said = shed("eval", "init", str(path))
-    assert said.code == 2 and "is there already" in said.err
+    assert said.code == 2 and "already exists" in said.err
 
 
 @pytest.mark.requirement("EVAL-1", "API-1")

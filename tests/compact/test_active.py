@@ -1,4 +1,4 @@
-"""The active view: what stands for a conversation now, and that every turn is told there in exactly one way."""
+"""The active view of a session: every turn is in it exactly once, in one form."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SAID = st.sampled_from(
 
 
 def check_partition(memory: Memory, session: str, forgotten: frozenset[str] = frozenset()) -> None:
-    """Every turn that was not forgotten is active, or in one summary, or guidance; a long one with rules in two."""
+    """Assert that every turn is active, or in one summary, or replaced by guidance, unless it was forgotten."""
     view = memory.active(session)
     active = [turn.id for turn in view.turns]
     summarised = Counter(turn_id for record in view.summaries for turn_id in record.turn_ids)
@@ -41,8 +41,8 @@ def check_partition(memory: Memory, session: str, forgotten: frozenset[str] = fr
     partly = {turn_id for record in view.guidance if "partial" in record.metadata for turn_id in record.turn_ids}
     assert len(active) == len(set(active)) and max(summarised.values(), default=1) == 1
     for turn in memory.thread(session):
-        told = [turn.id in active, turn.id in summarised, turn.id in whole]
-        assert sum(told) == 1, (turn.index, told)
+        places = [turn.id in active, turn.id in summarised, turn.id in whole]
+        assert sum(places) == 1, (turn.index, places)
     assert not forgotten & (set(active) | set(summarised) | whole | partly)
     assert active == [turn.id for turn in memory.thread(session) if turn.id in set(active)]
 
@@ -57,7 +57,6 @@ def check_partition(memory: Memory, session: str, forgotten: frozenset[str] = fr
 def test_every_turn_is_active_or_in_one_summary_or_guidance(
     parts: list[list[tuple[str, str]]], forget: list[int], step: int
 ) -> None:
-    """Whatever is said, in however many parts it is compacted, and whatever is forgotten before or after."""
     chosen = replace(CompactSettings(), step=step, size=8)
     with temporary_memory("ana", settings=replace(PLAIN, compact=chosen)) as memory:
         for part in parts:
@@ -79,7 +78,7 @@ def test_every_turn_is_active_or_in_one_summary_or_guidance(
 
 
 @pytest.mark.requirement("COMP-7")
-def test_forgetting_a_turn_hides_its_summary_and_brings_the_neighbours_back(memory: Memory) -> None:
+def test_forgetting_a_turn_hides_its_summary_and_restores_the_others(memory: Memory) -> None:
     turns = ingest(memory, boatyard(44))
     memory.compact("yard", force=True)
     memory.flush()
@@ -99,7 +98,7 @@ def test_forgetting_a_turn_hides_its_summary_and_brings_the_neighbours_back(memo
 
 
 @pytest.mark.requirement("COMP-7")
-def test_a_forgotten_summary_gives_its_turns_back(memory: Memory) -> None:
+def test_forgetting_a_summary_restores_its_turns(memory: Memory) -> None:
     turns = ingest(memory, boatyard(44))
     memory.compact("yard", force=True)
     for record in memory.active("yard").summaries:
@@ -108,7 +107,7 @@ def test_a_forgotten_summary_gives_its_turns_back(memory: Memory) -> None:
 
 
 @pytest.mark.requirement("COMP-7")
-def test_a_turn_forgotten_before_is_in_no_summary_and_comes_back_as_a_turn(memory: Memory) -> None:
+def test_a_turn_forgotten_earlier_is_in_no_summary_and_can_return(memory: Memory) -> None:
     turns = ingest(memory, boatyard(44))
     memory.forget(turns[2].id)
     memory.compact("yard", force=True)
@@ -119,7 +118,7 @@ def test_a_turn_forgotten_before_is_in_no_summary_and_comes_back_as_a_turn(memor
 
 
 @pytest.mark.requirement("COMP-7", "RECALL-10")
-def test_summaries_take_no_turns_place_in_search_and_change_no_score(memory: Memory) -> None:
+def test_summaries_do_not_change_search_results(memory: Memory) -> None:
     ingest(memory, boatyard(64))
     questions = ("who varnished the ketch Albatross?", "berth", "what did the wood cost")
     before = [list(memory.search(question, limit=20)) for question in questions]
@@ -131,7 +130,7 @@ def test_summaries_take_no_turns_place_in_search_and_change_no_score(memory: Mem
 
 
 @pytest.mark.requirement("MERGE-1", "INV-3")
-def test_what_a_compaction_made_takes_no_part_in_admission(open_memory: OpenMemory) -> None:
+def test_compaction_records_do_not_affect_admission(open_memory: OpenMemory) -> None:
     talk = [user("My boat Albatross lies at berth 14."), user(RULES[0]), *boatyard(40)]
     later = [user("My boat Albatross lies at berth 14."), user(RULES[0]), user("I now live in Bergen.")]
     facts = []
@@ -147,14 +146,14 @@ def test_what_a_compaction_made_takes_no_part_in_admission(open_memory: OpenMemo
 
 
 @pytest.mark.requirement("COMP-5", "RECALL-3")
-def test_the_seeds_ranker_lowers_a_summary_by_half_its_decay(open_memory: OpenMemory) -> None:
+def test_the_seed_ranker_lowers_a_summary_by_half_its_decay(open_memory: OpenMemory) -> None:
     clock = FixedClock()
     settings = replace(QUICK, recall=replace(QUICK.recall, ranker="seed"))
     memory = open_memory(settings=settings, clock=clock)
     ingest(memory, boatyard(64))
     memory.compact("yard", force=True)
     for record in memory.active("yard").summaries:
-        copy = memory.remember(record.text, kind="summary")  # at the operator's word: it does not decay
+        copy = memory.remember(record.text, kind="summary")  # a remembered record does not decay
         memory.flush()
         scores = {hit.id: hit.score for hit in memory.search(record.text, kind="summary")}
         quality = 1 - 0.5 * float(str(record.metadata["decay_rate"]))

@@ -1,4 +1,4 @@
-"""What a summariser reads: sentences, and a word or two in place of bulk."""
+"""Preparing turns for a summary: sentences, and placeholders for bulk."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from holdfast.compact.prepare import prepare, readable, with_placeholders
+from holdfast.compact.prepare import readable_sentences, sentences_with_placeholders, with_placeholders
 from tests.support.pace import slowness
 
 CODE = "```python\nimport os\n\ndef main():\n    print(os.getcwd())\n```"
@@ -28,33 +28,37 @@ BLOB = base64.b64encode(bytes(range(256)) * 3).decode()
     ],
     ids=lambda value: str(value)[:20],
 )
-def test_bulk_becomes_a_placeholder_and_the_words_around_it_stay(bulk: str, placeholder: str) -> None:
+def test_bulk_becomes_a_placeholder_and_the_text_around_it_stays(bulk: str, placeholder: str) -> None:
     text = f"I built the pump controller.\n\n{bulk}\n\nIt runs on the Tana board."
-    assert prepare(text) == ["I built the pump controller.", placeholder, "It runs on the Tana board."]
-    assert readable(text) == ["I built the pump controller.", "It runs on the Tana board."]
+    assert sentences_with_placeholders(text) == [
+        "I built the pump controller.",
+        placeholder,
+        "It runs on the Tana board.",
+    ]
+    assert readable_sentences(text) == ["I built the pump controller.", "It runs on the Tana board."]
 
 
 @pytest.mark.requirement("COMP-5")
-def test_a_tools_json_is_one_placeholder() -> None:
+def test_json_of_a_tool_is_one_placeholder() -> None:
     text = '{"tool": "calendar.create", "title": "Ferry to Senja", "start": "2026-03-14T07:15"}'
-    assert prepare(text) == [f"[json, {len(text)} characters]"]
+    assert sentences_with_placeholders(text) == [f"[json, {len(text)} characters]"]
 
 
 @pytest.mark.requirement("COMP-5")
 def test_greetings_thanks_and_filler_are_dropped() -> None:
     text = "Hey Tove! Good morning. I sold the boat to Arne. Thanks so much! That's wonderful. ok\n👍\n1."
-    assert prepare(text) == ["I sold the boat to Arne."]
+    assert sentences_with_placeholders(text) == ["I sold the boat to Arne."]
 
 
 @pytest.mark.requirement("COMP-5")
-def test_the_marks_of_markdown_are_no_words() -> None:
+def test_markdown_syntax_is_removed() -> None:
     text = "## The plan\n- **Boat**: sold to `Arne` in May.\n- [ ] Ask the harbour master."
-    assert readable(text) == ["The plan", "Boat: sold to Arne in May.", "Ask the harbour master."]
+    assert readable_sentences(text) == ["The plan", "Boat: sold to Arne in May.", "Ask the harbour master."]
 
 
 @pytest.mark.requirement("COMP-5")
-def test_what_is_longer_than_a_turn_may_be_is_named_and_not_read() -> None:
-    assert prepare("I sold the boat. " * 100, most=34) == [
+def test_text_beyond_the_limit_becomes_a_placeholder() -> None:
+    assert sentences_with_placeholders("I sold the boat. " * 100, most=34) == [
         "I sold the boat.",
         "I sold the boat.",
         "[text, 1,666 characters]",

@@ -1,4 +1,4 @@
-"""Compacting a session: what leaves its active view, what stands for it, and that nothing is lost on the way."""
+"""Compacting a session: what leaves the active view, what replaces it, and that nothing is lost."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from tests.support.chats import RULES, SMALL_TALK, boatyard, ingest, records
 from tests.support.memories import QUICK, OpenMemory, WaitingEmbedder, answers, texts, user
 
 
-def told(memory: Memory, session: str = "yard") -> list[tuple[str, str, tuple[str, ...]]]:
-    """Everything that stands for old turns, as values that a second run of the same would give too."""
+def replacements(memory: Memory, session: str = "yard") -> list[tuple[str, str, tuple[str, ...]]]:
+    """Return all summaries and guidance as values that another run would give too."""
     view = memory.active(session)
     return [(record.kind.value, record.text, record.turn_ids) for record in (*view.summaries, *view.guidance)]
 
 
 @pytest.mark.requirement("COMP-8")
-def test_the_result_says_what_the_active_view_then_shows(memory: Memory) -> None:
+def test_the_result_matches_the_active_view(memory: Memory) -> None:
     turns = ingest(memory, boatyard(64, rules=3))
     made = memory.compact("yard", force=True)
     view = memory.active("yard")
@@ -45,7 +45,7 @@ def test_the_result_says_what_the_active_view_then_shows(memory: Memory) -> None
 
 
 @pytest.mark.requirement("COMP-8")
-def test_within_the_budget_nothing_is_done_and_the_result_says_so(memory: Memory) -> None:
+def test_a_session_within_its_budget_is_not_compacted(memory: Memory) -> None:
     ingest(memory, boatyard(30))
     made = memory.compact("yard")
     assert (made.did_compact, made.turns_removed, made.summary_method, made.mean_confidence) == (False, 0, "none", 0.0)
@@ -54,17 +54,17 @@ def test_within_the_budget_nothing_is_done_and_the_result_says_so(memory: Memory
 
 
 @pytest.mark.requirement("COMP-8")
-def test_a_second_run_finds_nothing_to_do(memory: Memory) -> None:
+def test_a_second_compaction_changes_nothing(memory: Memory) -> None:
     ingest(memory, boatyard(64))
     memory.compact("yard", force=True)
-    before = told(memory)
+    before = replacements(memory)
     again = memory.compact("yard", force=True)
     assert (again.did_compact, again.turns_removed, again.clusters_formed) == (False, 0, 0)
-    assert told(memory) == before
+    assert replacements(memory) == before
 
 
 @pytest.mark.requirement("COMP-7", "INV-1")
-def test_every_turn_stays_in_the_log_and_a_summary_gives_its_own_back(memory: Memory) -> None:
+def test_every_turn_stays_in_the_log_and_expand_returns_them(memory: Memory) -> None:
     turns = ingest(memory, boatyard(64, rules=2))
     memory.compact("yard", force=True)
     assert memory.thread("yard") == turns
@@ -78,7 +78,7 @@ def test_every_turn_stays_in_the_log_and_a_summary_gives_its_own_back(memory: Me
 
 
 @pytest.mark.requirement("COMP-7")
-def test_why_and_history_say_what_became_of_a_turn_and_how_a_summary_was_made(memory: Memory) -> None:
+def test_why_and_history_explain_a_compaction(memory: Memory) -> None:
     turns = ingest(memory, [user(RULES[0]), *boatyard(40)])
     memory.compact("yard", force=True)
     view = memory.active("yard")
@@ -97,7 +97,7 @@ def test_why_and_history_say_what_became_of_a_turn_and_how_a_summary_was_made(me
 
 @pytest.mark.requirement("COMP-1")
 @pytest.mark.parametrize("count", [0, 1, 4, 5])
-def test_a_session_with_hardly_a_turn_is_left_as_it_is_or_made_smaller(memory: Memory, count: int) -> None:
+def test_a_session_of_few_turns_never_grows(memory: Memory, count: int) -> None:
     memory.bootstrap("yard")
     ingest(memory, boatyard(count))
     made = memory.compact("yard", force=True)
@@ -107,14 +107,14 @@ def test_a_session_with_hardly_a_turn_is_left_as_it_is_or_made_smaller(memory: M
     assert made.turns_removed <= max(count - 4, 0)
 
 
-def test_an_unknown_session_is_an_error_that_names_it(memory: Memory) -> None:
+def test_an_unknown_session_is_named_in_the_error(memory: Memory) -> None:
     for verb in (memory.compact, memory.active):
         with pytest.raises(NotFound, match="there is no session 'nowhere'"):
             verb("nowhere")
 
 
 @pytest.mark.requirement("COMP-6")
-def test_turns_of_which_no_digest_is_shorter_stay_active_and_are_looked_at_once(memory: Memory) -> None:
+def test_incompressible_turns_stay_active_and_are_read_once(memory: Memory) -> None:
     turns = ingest(memory, [user(SMALL_TALK[number % len(SMALL_TALK)]) for number in range(60)])
     made = memory.compact("yard", force=True)
     assert not made.did_compact and made.turns_removed == 0
@@ -124,7 +124,7 @@ def test_turns_of_which_no_digest_is_shorter_stay_active_and_are_looked_at_once(
 
 
 @pytest.mark.requirement("COMP-1")
-def test_turns_that_came_out_of_order_are_told_in_the_order_of_time(memory: Memory) -> None:
+def test_turns_ingested_out_of_order_are_summarised_by_time(memory: Memory) -> None:
     begin = datetime(2026, 4, 1, tzinfo=UTC)
     messages = boatyard(46)
     for number, message in enumerate(messages[:40]):
@@ -152,18 +152,18 @@ def test_a_session_may_have_any_name(memory: Memory, name: str) -> None:
 
 
 @pytest.mark.requirement("INV-4")
-def test_a_namespace_never_sees_or_moves_anothers_compaction(open_memory: OpenMemory) -> None:
+def test_compactions_of_another_namespace_are_neither_seen_nor_changed(open_memory: OpenMemory) -> None:
     ana, ben = open_memory("ana"), open_memory("ben")
     for memory in (ana, ben):
         ingest(memory, boatyard(40, rules=2))
     ana.compact("yard", force=True)
     ana.flush()
-    assert told(ben) == [] and len(ben.active("yard").turns) == 40
+    assert replacements(ben) == [] and len(ben.active("yard").turns) == 40
     assert ben.recent(100, kind="summary") == [] == list(ben.search("boat", kind="summary"))
     assert {record.metadata["collection"] for record in ana.active("yard").guidance} == {"elevated:user:ana"}
 
 
-def test_a_turn_of_two_hundred_pages_is_compacted_like_any_other(memory: Memory) -> None:
+def test_a_turn_of_two_hundred_pages_is_compacted(memory: Memory) -> None:
     page = "The keel was laid in 1931 and the mast came from Bergen. " * 4_000
     turns = ingest(memory, [user(page), *boatyard(24)])
     started = time.process_time()
@@ -174,7 +174,7 @@ def test_a_turn_of_two_hundred_pages_is_compacted_like_any_other(memory: Memory)
 
 
 @pytest.mark.requirement("INV-3")
-def test_a_rebuild_gives_the_same_records_view_and_answers(open_memory: OpenMemory) -> None:
+def test_a_rebuild_restores_the_compaction_and_its_answers(open_memory: OpenMemory) -> None:
     memory = open_memory()
     ingest(memory, [user("My boat Albatross lies at berth 14."), *boatyard(60, rules=4)])
     memory.compact("yard", force=True)
@@ -199,21 +199,21 @@ def test_a_rebuild_gives_the_same_records_view_and_answers(open_memory: OpenMemo
 
 
 @pytest.mark.requirement("INV-3", "COMP-7")
-def test_an_export_carries_the_compaction(open_memory: OpenMemory, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_an_export_contains_the_compaction(open_memory: OpenMemory, tmp_path_factory: pytest.TempPathFactory) -> None:
     memory, path = open_memory(), tmp_path_factory.mktemp("export") / "ana.jsonl"
     ingest(memory, boatyard(60, rules=3))
     memory.compact("yard", force=True)
     memory.export(path)
     other = open_memory(file="other.db")
     other.import_file(path)
-    assert told(other) == told(memory)
+    assert replacements(other) == replacements(memory)
     assert other.active("yard") == memory.active("yard")
     assert not other.compact("yard", force=True).did_compact
 
 
 @pytest.mark.requirement("COMP-4")
-def test_whoever_comes_second_makes_no_second_summary(open_memory: OpenMemory) -> None:
-    """One waits for its embedder in the middle of its work; the other compacts the session meanwhile."""
+def test_concurrent_compactions_make_one_summary_only(open_memory: OpenMemory) -> None:
+    """One process waits for its embedder while the other compacts the session."""
     slow = WaitingEmbedder()
     slow.go.set()
     first = open_memory(embedder=slow)
@@ -229,15 +229,15 @@ def test_whoever_comes_second_makes_no_second_summary(open_memory: OpenMemory) -
     made = second.compact("yard", force=True)
     slow.go.set()
     thread.join(20)
-    (beaten,) = results
+    (late,) = results
     assert made.did_compact and made.turns_removed == 57
-    assert not beaten.did_compact and "another process" in beaten.reason
-    turn_ids = [turn_id for _, _, turn_ids in told(first) for turn_id in turn_ids]
+    assert not late.did_compact and "another process" in late.reason
+    turn_ids = [turn_id for _, _, turn_ids in replacements(first) for turn_id in turn_ids]
     assert len(turn_ids) == len(set(turn_ids)) == 57
 
 
 @pytest.mark.requirement("COMP-3", "INV-5")
-def test_an_embedder_that_is_down_costs_a_note_and_nothing_else(open_memory: OpenMemory) -> None:
+def test_an_embedder_that_is_down_adds_a_note_only(open_memory: OpenMemory) -> None:
     embedder = FailingEmbedder()
     memory = open_memory(embedder=embedder)
     ingest(memory, [user("The wind at the pier is usually from the west."), *boatyard(60, rules=2)])
@@ -247,7 +247,7 @@ def test_an_embedder_that_is_down_costs_a_note_and_nothing_else(open_memory: Ope
     assert any("the booster contributed nothing" in note for note in made.notes)
 
 
-LIES: dict[str, Reply] = {
+BAD_REPLIES: dict[str, Reply] = {
     "nonsense": "the boat is a boat is a boat",
     "empty": "",
     "an object of another shape": '{"summary": "boats"}',
@@ -263,8 +263,8 @@ LIES: dict[str, Reply] = {
 
 
 @pytest.mark.requirement("COMP-5", "INV-5")
-@pytest.mark.parametrize("lie", LIES)
-def test_a_model_that_fails_leaves_the_deterministic_result_in_time(open_memory: OpenMemory, lie: str) -> None:
+@pytest.mark.parametrize("name", BAD_REPLIES)
+def test_a_failing_model_gives_the_extractive_result_in_time(open_memory: OpenMemory, name: str) -> None:
     plain = open_memory()
     ingest(plain, boatyard(44, rules=1))
     settled = open_memory(file="same.db")
@@ -272,7 +272,7 @@ def test_a_model_that_fails_leaves_the_deterministic_result_in_time(open_memory:
     settled.close()
     plain.compact("yard", force=True)
     compact = CompactSettings(mean_g=0.0, deadline_s=0.3)
-    with ScriptedChat(itertools.repeat(LIES[lie])) as server:
+    with ScriptedChat(itertools.repeat(BAD_REPLIES[name])) as server:
         chat = ChatSettings(model=f"{server.url}#any")
         memory = open_memory(file="same.db", settings=replace(QUICK, compact=compact, chat=chat))
         started = time.monotonic()
@@ -283,11 +283,11 @@ def test_a_model_that_fails_leaves_the_deterministic_result_in_time(open_memory:
     assert (made.summary_method, made.turns_removed) == ("extractive", 40)
     assert made.notes and all("chat model" in note for note in made.notes)
     again = open_memory(file="same.db")
-    assert [text for _, text, _ in told(again)] == [text for _, text, _ in told(plain)]
+    assert [text for _, text, _ in replacements(again)] == [text for _, text, _ in replacements(plain)]
 
 
 @pytest.mark.requirement("COMP-5", "INV-3")
-def test_a_models_summary_is_taken_when_it_holds_and_a_rebuild_does_not_ask_again(open_memory: OpenMemory) -> None:
+def test_a_rebuild_keeps_a_model_summary_without_asking_again(open_memory: OpenMemory) -> None:
     talk = [user("We sanded the ketch Albatross with Ottilie and it took 14 hours, and the paint is blue.")] * 24
     memory = open_memory()
     ingest(memory, [dict(message, content=f"{message['content']} Part {n}.") for n, message in enumerate(talk)])
@@ -307,7 +307,7 @@ def test_a_models_summary_is_taken_when_it_holds_and_a_rebuild_does_not_ask_agai
     assert "sanded the ketch Albatross with Ottilie, it took 14 hours" in before.summaries[0].text
 
 
-def test_progress_ends_at_its_total(memory: Memory) -> None:
+def test_compaction_progress_ends_at_the_total(memory: Memory) -> None:
     ingest(memory, boatyard(64))
     seen: list[tuple[int, int]] = []
     memory.compact("yard", force=True, progress=lambda done, total: seen.append((done, total)))
@@ -315,7 +315,7 @@ def test_progress_ends_at_its_total(memory: Memory) -> None:
 
 
 @pytest.mark.requirement("COMP-1", "COMP-4")
-def test_a_long_backlog_goes_in_steps_that_give_complete_and_disjoint_summaries(open_memory: OpenMemory) -> None:
+def test_a_long_backlog_is_compacted_in_complete_disjoint_steps(open_memory: OpenMemory) -> None:
     memory = open_memory(settings=replace(QUICK, compact=CompactSettings(step=30)))
     turns = ingest(memory, boatyard(104))
     assert memory.compact("yard", force=True).turns_removed == 100

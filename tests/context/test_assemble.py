@@ -12,7 +12,7 @@ from holdfast.context.render import Frame, Parsed, parse
 from holdfast.errors import BadMessage, InputError
 from holdfast.memory import Memory
 from holdfast.models.static import StaticEmbedder
-from holdfast.models.tokens import Estimate
+from holdfast.models.tokens import TokenEstimator
 from holdfast.results import Considered, Context, Tier
 from tests.support.frame_attacks import ATTACKS, armed
 from tests.support.memories import QUICK, Message, OpenMemory, assistant, system, user
@@ -84,7 +84,7 @@ def test_the_parts_come_in_the_order_of_their_precedence(calm: Memory, rules: Pa
     assert texts_of(parsed, Tier.ELEVATED) == ["You must always give distances in metric units."]
     assert "The distance from the pier to my house is two miles" in texts_of(parsed, Tier.RECALLED)
     assert made.degraded is None
-    assert made.tokens == Estimate().count(made.text) <= 1000
+    assert made.tokens == TokenEstimator().count(made.text) <= 1000
     assert {item.place.split(":")[1] for item in parsed.tiers[Tier.HARD]} == {"3 Harbour", "4 Harbour"}
 
 

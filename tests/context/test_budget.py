@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from holdfast.context.budget import Allotment, Packing, Pieces, allot
 from holdfast.context.render import Frame, Item, render
 from holdfast.context.tiers import Candidate
-from holdfast.models.tokens import Estimate
+from holdfast.models.tokens import TokenEstimator
 from holdfast.results import Tier
 from holdfast.settings import ContextSettings, IndexSettings
 
 FRAME = Frame.of(b"a secret of sixteen bytes or more", "s1", "ana")
 SAID = datetime(2026, 5, 3, tzinfo=UTC)
 SETTINGS = ContextSettings()
-COUNTER = Estimate()
+COUNTER = TokenEstimator()
 
 TEXTS = st.text(st.sampled_from("boats tide <|im_start|> gate\n日本 é"), min_size=1, max_size=200)
 BUDGETS = st.integers(1, 2500)

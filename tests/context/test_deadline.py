@@ -15,7 +15,7 @@ import pytest
 from numpy.typing import NDArray
 
 from holdfast.memory import Memory
-from holdfast.models.deadline import Late, Patience
+from holdfast.models.deadline import DeadlineExceeded, DeadlineExecutor
 from holdfast.results import Context
 from holdfast.testing import FailingEmbedder, HashEmbedder
 from tests.support.memories import QUICK, OpenMemory, WaitingEmbedder, user
@@ -144,22 +144,22 @@ def test_an_embedder_that_lies_costs_meaning_only(open_memory: OpenMemory) -> No
 
 @pytest.mark.requirement("SAFE-1")
 def test_a_late_one_is_counted_and_takes_up_work_again() -> None:
-    patience, go = Patience("test"), threading.Event()
-    with pytest.raises(Late, match="test did not answer within 10 ms"):
-        patience.wait_for(lambda: go.wait(30), 0.01)
-    assert patience.wait_for(lambda: 7, 30) == 7
+    patience, go = DeadlineExecutor("test"), threading.Event()
+    with pytest.raises(DeadlineExceeded, match="test did not answer within 10 ms"):
+        patience.run(lambda: go.wait(30), 0.01)
+    assert patience.run(lambda: 7, 30) == 7
     go.set()
-    assert patience.wait_for(lambda: 8, 30) == 8
+    assert patience.run(lambda: 8, 30) == 8
 
 
 @pytest.mark.requirement("SAFE-1")
 def test_so_many_late_ones_are_the_most() -> None:
-    patience, go = Patience("many"), threading.Event()
+    patience, go = DeadlineExecutor("many"), threading.Event()
     late = 0
     try:
         for _ in range(40):
-            with pytest.raises(Late):
-                patience.wait_for(lambda: go.wait(30), 0.0)
+            with pytest.raises(DeadlineExceeded):
+                patience.run(lambda: go.wait(30), 0.0)
             late += 1
         running = [thread for thread in threading.enumerate() if thread.name == "holdfast-many"]
         assert late == 40 and len(running) <= 16
@@ -173,7 +173,7 @@ def test_an_error_of_the_work_reaches_who_waits() -> None:
         raise ValueError("no")
 
     with pytest.raises(ValueError, match="no"):
-        Patience("test").wait_for(fail, 30)
+        DeadlineExecutor("test").run(fail, 30)
 
 
 @pytest.mark.requirement("SAFE-1")

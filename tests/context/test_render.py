@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from holdfast.context.escape import decode
 from holdfast.context.render import Frame, Item, parse, render, render_item
 from holdfast.errors import InputError
-from holdfast.models.tokens import Encoding, Estimate, TokenCounter
+from holdfast.models.tokens import OpenAICounter, TokenCounter, TokenEstimator
 from holdfast.results import Tier
 from tests.support.frame_attacks import ATTACKS, armed, hidden_in, structure_in
 from tests.support.hostile_texts import HOSTILE
@@ -134,7 +134,7 @@ def test_rules_come_first_and_what_stands_before_a_change_stays_the_same() -> No
 
 @pytest.mark.requirement("CTX-9")
 @pytest.mark.parametrize(
-    "counter", [Estimate(), Encoding("o200k"), Encoding("cl100k")], ids=lambda counter: counter.name
+    "counter", [TokenEstimator(), OpenAICounter("o200k"), OpenAICounter("cl100k")], ids=lambda counter: counter.name
 )
 def test_the_whole_has_no_more_tokens_than_its_pieces(counter: TokenCounter) -> None:
     items = [replace(TURN, text=armed(text, FRAME.mark)) for _, text in [*ATTACKS, *HOSTILE] if len(text) < 2000]

@@ -1,4 +1,4 @@
-"""Themes: what a time was about."""
+"""Themes of a period."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ TOPICS = (GARDEN, ROWING, OVEN)
 
 
 def tell(memory: Memory, rounds: int = 1, start: int = 0) -> None:
-    """Each topic in its own sessions, a day each."""
+    """Ingest each topic in sessions of its own day."""
     for number in range(start, start + rounds):
         for place, topic in enumerate(TOPICS):
             at = NOW - timedelta(days=20 - number, hours=place)
@@ -75,7 +75,7 @@ def groups(themes: Themes) -> list[set[int]]:
 
 
 @pytest.mark.requirement("RECALL-8")
-def test_what_was_talked_about_comes_out_as_themes_with_words_and_examples(told: Memory) -> None:
+def test_topics_become_themes_with_labels_and_examples(told: Memory) -> None:
     themes = told.themes()
     assert len(themes) >= 3 and all(len(group) == 1 for group in groups(themes))
     assert {topic for group in groups(themes) for topic in group} == {0, 1, 2}
@@ -94,7 +94,7 @@ def test_what_was_talked_about_comes_out_as_themes_with_words_and_examples(told:
 
 
 @pytest.mark.requirement("RECALL-8", "INV-5")
-def test_without_an_embedder_words_group_the_turns(open_memory: OpenMemory) -> None:
+def test_without_an_embedder_turns_are_grouped_by_words(open_memory: OpenMemory) -> None:
     memory = open_memory(embedder="none", clock=FixedClock(NOW))
     tell(memory, rounds=2)
     themes = memory.themes()
@@ -104,9 +104,7 @@ def test_without_an_embedder_words_group_the_turns(open_memory: OpenMemory) -> N
 
 
 @pytest.mark.requirement("RECALL-8", "RECALL-9")
-def test_scripts_the_embedder_does_not_know_are_grouped_by_their_words(
-    open_memory: OpenMemory, static_embedder: StaticEmbedder
-) -> None:
+def test_unknown_scripts_are_grouped_by_words(open_memory: OpenMemory, static_embedder: StaticEmbedder) -> None:
     memory = open_memory(embedder=static_embedder, clock=FixedClock(NOW))
     said = [
         "温室的番茄需要堆肥",
@@ -132,7 +130,7 @@ def test_the_same_turns_give_the_same_themes(told: Memory) -> None:
 
 
 @pytest.mark.requirement("RECALL-8")
-def test_a_few_more_turns_change_little(open_memory: OpenMemory, static_embedder: StaticEmbedder) -> None:
+def test_a_few_more_turns_change_themes_little(open_memory: OpenMemory, static_embedder: StaticEmbedder) -> None:
     memory = open_memory(embedder=static_embedder, clock=FixedClock(datetime(2026, 10, 1, tzinfo=UTC)))
     ingest_month(memory)
     memory.flush()
@@ -147,7 +145,7 @@ def test_a_few_more_turns_change_little(open_memory: OpenMemory, static_embedder
 
 
 @pytest.mark.requirement("RECALL-8")
-def test_the_window_the_limit_and_what_is_forgotten_bound_it(told: Memory) -> None:
+def test_themes_respect_period_limit_and_forgotten_turns(told: Memory) -> None:
     assert len(told.themes(limit=1)) == 1
     assert told.themes(since="2026-05-30") == [] and told.themes(until="2026-05-01") == []
     assert told.themes(since="2026-05-30").receipt.reason == "nothing was said in this time"
@@ -173,7 +171,7 @@ def test_themes_stay_in_their_namespace(told: Memory, open_memory: OpenMemory, s
 
 
 @pytest.mark.requirement("RECALL-8")
-def test_of_many_turns_an_even_part_is_read(open_memory: OpenMemory) -> None:
+def test_many_turns_are_sampled_evenly(open_memory: OpenMemory) -> None:
     settings = replace(QUICK, themes=ThemeSettings(turns=100, seeded=50))
     memory = open_memory(settings=settings, clock=FixedClock(NOW))
     tell(memory, rounds=12)
@@ -197,7 +195,7 @@ def test_few_turns_about_one_thing_are_one_theme(open_memory: OpenMemory, static
 
 
 def chatting(server: ScriptedChat) -> Settings:
-    """Records are not what is asked for here."""
+    """Leave records out."""
     chat = ChatSettings(model=f"{server.url}#small")
     return replace(QUICK, chat=chat, admit=replace(QUICK.admit, enabled=False))
 
@@ -210,7 +208,7 @@ def answer(body: object) -> str:
 
 
 @pytest.mark.requirement("RECALL-8")
-def test_a_chat_model_tells_each_theme_and_then_all_of_them(open_memory: OpenMemory) -> None:
+def test_a_chat_model_describes_each_theme_and_then_all(open_memory: OpenMemory) -> None:
     with ScriptedChat(repeat(answer)) as server:
         memory = open_memory(settings=chatting(server), clock=FixedClock(NOW))
         tell(memory)
@@ -230,7 +228,7 @@ def test_a_chat_model_tells_each_theme_and_then_all_of_them(open_memory: OpenMem
 
 
 @pytest.mark.requirement("RECALL-8")
-def test_an_answer_of_the_model_in_a_fence_is_taken(open_memory: OpenMemory) -> None:
+def test_a_fenced_model_answer_is_accepted(open_memory: OpenMemory) -> None:
     with ScriptedChat(repeat(lambda body: f"```json\n{answer(body)}\n```")) as server:
         memory = open_memory(settings=chatting(server), clock=FixedClock(NOW))
         tell(memory)
@@ -240,18 +238,18 @@ def test_an_answer_of_the_model_in_a_fence_is_taken(open_memory: OpenMemory) -> 
 
 @pytest.mark.requirement("RECALL-8", "INV-5")
 @pytest.mark.parametrize("reply", [500, "no JSON at all", '{"title": "", "summary": "x"}', '{"title": 3}'])
-def test_a_model_that_fails_leaves_the_themes_as_they_are(open_memory: OpenMemory, reply: int | str) -> None:
+def test_a_failing_model_leaves_the_themes_unchanged(open_memory: OpenMemory, reply: int | str) -> None:
     with ScriptedChat(repeat(reply)) as server:
         memory = open_memory(settings=chatting(server), clock=FixedClock(NOW))
         tell(memory)
         themes = memory.themes()
         assert len(server.requests) <= 2
     assert themes and themes.digest is None and all(theme.title is None for theme in themes)
-    assert themes.receipt.degraded is not None and "the chat model did not tell all of it" in themes.receipt.degraded
+    assert themes.receipt.degraded is not None and "did not describe all themes" in themes.receipt.degraded
 
 
 @pytest.mark.requirement("RECALL-8")
-def test_what_the_model_told_before_it_failed_is_kept(open_memory: OpenMemory) -> None:
+def test_answers_before_a_model_failure_are_kept(open_memory: OpenMemory) -> None:
     with ScriptedChat([answer, 500]) as server:
         memory = open_memory(settings=chatting(server), clock=FixedClock(NOW))
         tell(memory)
@@ -260,6 +258,6 @@ def test_what_the_model_told_before_it_failed_is_kept(open_memory: OpenMemory) -
 
 
 @pytest.mark.requirement("RECALL-8")
-def test_a_digest_without_a_model_is_refused(told: Memory) -> None:
+def test_a_digest_needs_a_chat_model(told: Memory) -> None:
     with pytest.raises(InputError, match=r"set chat\.model"):
         told.themes(digest=True)

@@ -1,4 +1,4 @@
-"""The breaker: opens, waits longer each time, probes with one call, heals by itself."""
+"""The circuit breaker opens, waits longer each time, probes with one call and recovers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.requirement("SAFE-1")
 
 
 class Seconds:
-    """A monotonic clock that moves only when told."""
+    """A monotonic clock that moves only when advanced."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -48,7 +48,7 @@ def test_a_healthy_model_is_not_degraded() -> None:
     assert embedder.degraded is None
 
 
-def test_it_opens_after_so_many_failures_in_a_row_and_then_spares_the_model() -> None:
+def test_the_breaker_opens_after_repeated_failures() -> None:
     embedder, model, _ = guarded(failures=3)
     fail(embedder, 2)
     assert embedder.degraded is None
@@ -58,7 +58,7 @@ def test_it_opens_after_so_many_failures_in_a_row_and_then_spares_the_model() ->
     assert model.calls == 3
 
 
-def test_a_success_in_between_starts_the_count_anew() -> None:
+def test_a_success_resets_the_failure_count() -> None:
     embedder, model, _ = guarded(failures=2)
     for _ in range(4):
         model.down = True
@@ -68,7 +68,7 @@ def test_a_success_in_between_starts_the_count_anew() -> None:
     assert model.calls == 8
 
 
-def test_while_open_it_says_why_and_when_it_tries_again() -> None:
+def test_an_open_breaker_says_why_and_when_it_retries() -> None:
     embedder, _, seconds = guarded()
     fail(embedder, 2)
     seconds.now += 0.25
@@ -79,7 +79,7 @@ def test_while_open_it_says_why_and_when_it_tries_again() -> None:
     assert embedder.degraded == said
 
 
-def test_it_heals_by_itself_once_the_model_is_back() -> None:
+def test_the_breaker_closes_once_the_model_is_back() -> None:
     embedder, model, seconds = guarded()
     fail(embedder, 2)
     model.down = False
@@ -103,7 +103,7 @@ def test_each_failed_probe_doubles_the_wait_up_to_the_longest() -> None:
         assert model.calls == before + 1
 
 
-def test_a_healed_breaker_begins_with_the_short_wait_again() -> None:
+def test_a_closed_breaker_starts_with_the_short_wait_again() -> None:
     embedder, model, seconds = guarded()
     fail(embedder, 2)
     seconds.now += 1.0
@@ -140,7 +140,7 @@ def test_only_one_call_probes_while_the_others_are_refused() -> None:
     assert breaker.call(lambda: "open to all") == "open to all"
 
 
-def test_an_interrupted_probe_leaves_the_next_call_to_probe() -> None:
+def test_after_an_interrupted_probe_the_next_call_probes() -> None:
     seconds = Seconds()
     breaker = Breaker("m", failures=1, clock=seconds)
 
@@ -178,7 +178,7 @@ def test_a_failure_that_began_before_the_outage_does_not_prolong_it() -> None:
 
 
 class Lying:
-    """An embedder that answers with whatever it was given."""
+    """An embedder that returns a fixed value."""
 
     def __init__(self, answer: NDArray[np.float32] | Exception) -> None:
         self._answer = answer
@@ -199,7 +199,7 @@ class Lying:
     [np.zeros((2, 64), np.float32), np.zeros((1, 3), np.float32), np.full((1, 64), np.nan, np.float32), KeyError("x")],
     ids=["too many", "too short", "not finite", "an error of its own"],
 )
-def test_a_lying_model_is_caught_and_counts_as_a_failure(answer: NDArray[np.float32] | Exception) -> None:
+def test_invalid_vectors_count_as_a_failure(answer: NDArray[np.float32] | Exception) -> None:
     embedder = GuardedEmbedder(Lying(answer), Breaker("liar", failures=1))
     with pytest.raises(ModelMisbehaved):
         embedder.embed(["a"])

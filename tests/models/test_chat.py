@@ -1,4 +1,4 @@
-"""Chat models, against a real HTTP server that follows a script."""
+"""Chat models against a scripted HTTP server."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SCHEMA: Schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "r
 
 
 class Seconds:
-    """A monotonic clock that moves only when told."""
+    """A monotonic clock that moves only when advanced."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -28,7 +28,7 @@ class Seconds:
         return self.now
 
 
-def test_the_request_carries_model_messages_schema_and_key(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_chat_request_has_model_messages_schema_and_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(API_KEY, "not-a-real-key")
     with ScriptedChat(['{"a": 1}']) as server:
         assert OpenAIChat(server.url, "some-model").complete(ASK, SCHEMA, 5.0) == '{"a": 1}'
@@ -46,14 +46,14 @@ def test_the_request_carries_model_messages_schema_and_key(monkeypatch: pytest.M
     }
 
 
-def test_without_a_schema_no_format_is_asked_for() -> None:
+def test_without_a_schema_no_response_format_is_requested() -> None:
     with ScriptedChat(["hi"]) as server:
         assert OpenAIChat(server.url, "m").complete(ASK, None, 5.0) == "hi"
     assert "response_format" not in server.requests[0].body
 
 
 @pytest.mark.parametrize("refusal", [400, 422])
-def test_a_server_that_refuses_schemas_is_asked_once_more_in_plain_json_mode_and_remembered(refusal: int) -> None:
+def test_a_server_that_refuses_schemas_is_asked_in_json_mode_from_then_on(refusal: int) -> None:
     with ScriptedChat([refusal, '{"a": 1}', '{"a": 2}']) as server:
         chat = OpenAIChat(server.url, "m")
         assert chat.complete(ASK, SCHEMA, 5.0) == '{"a": 1}'
@@ -63,7 +63,7 @@ def test_a_server_that_refuses_schemas_is_asked_once_more_in_plain_json_mode_and
     assert json.dumps(SCHEMA) in str(server.requests[1].body["messages"])
 
 
-def test_a_server_that_refuses_plain_json_too_is_asked_no_third_time() -> None:
+def test_a_server_that_refuses_json_mode_too_is_not_asked_a_third_time() -> None:
     with ScriptedChat([400, 400, '{"a": 1}']) as server:
         with pytest.raises(ModelMisbehaved, match="HTTP 400"):
             OpenAIChat(server.url, "m").complete(ASK, SCHEMA, 5.0)
@@ -72,7 +72,7 @@ def test_a_server_that_refuses_plain_json_too_is_asked_no_third_time() -> None:
 
 @pytest.mark.requirement("INV-5")
 @pytest.mark.parametrize(
-    "lie",
+    "reply",
     [
         b"<html>welcome</html>",
         b"[" * 100_000,
@@ -94,20 +94,20 @@ def test_a_server_that_refuses_plain_json_too_is_asked_no_third_time() -> None:
     ],
     ids=repr,
 )
-def test_a_lying_server_is_said_to_misbehave(lie: Reply) -> None:
-    with ScriptedChat([lie]) as server, pytest.raises(ModelMisbehaved):
+def test_an_invalid_reply_raises_model_misbehaved(reply: Reply) -> None:
+    with ScriptedChat([reply]) as server, pytest.raises(ModelMisbehaved):
         OpenAIChat(server.url, "m").complete(ASK, None, 5.0)
 
 
 @pytest.mark.requirement("SAFE-1")
 @pytest.mark.parametrize("trouble", [500, 503, 429, 408])
-def test_a_server_in_trouble_is_said_to_be_unavailable(trouble: int) -> None:
+def test_a_failing_chat_server_is_unavailable(trouble: int) -> None:
     with ScriptedChat([trouble]) as server, pytest.raises(ModelUnavailable, match=f"HTTP {trouble}"):
         OpenAIChat(server.url, "m").complete(ASK, None, 5.0)
 
 
 @pytest.mark.requirement("SAFE-1")
-def test_a_slow_server_is_given_up_at_the_deadline() -> None:
+def test_a_slow_chat_server_is_abandoned_at_the_deadline() -> None:
     with ScriptedChat([Delayed("late", 30.0)]) as server:
         begun = time.monotonic()
         with pytest.raises(ModelUnavailable, match="did not answer"):
@@ -125,18 +125,18 @@ def test_both_attempts_share_one_deadline() -> None:
 
 
 @pytest.mark.parametrize("size", [1_001, 500_000])
-def test_an_oversized_answer_is_no_answer(size: int) -> None:
+def test_an_oversized_answer_is_refused(size: int) -> None:
     with ScriptedChat(["x" * size]) as server, pytest.raises(ModelMisbehaved, match="answered with"):
         OpenAIChat(server.url, "m", max_reply_chars=1_000).complete(ASK, None, 5.0)
 
 
-def test_an_answer_of_the_largest_size_gets_through_in_any_script() -> None:
+def test_an_answer_of_maximum_size_is_accepted_in_any_script() -> None:
     with ScriptedChat(["😀" * 1_000]) as server:
         assert OpenAIChat(server.url, "m", max_reply_chars=1_000).complete(ASK, None, 5.0) == "😀" * 1_000
 
 
 @pytest.mark.requirement("SAFE-1")
-def test_a_model_that_keeps_failing_is_left_alone_and_comes_back_by_itself() -> None:
+def test_a_failing_chat_model_opens_the_breaker_and_recovers() -> None:
     clock = Seconds()
     with ScriptedChat([500, 500, 500, "back"]) as server:
         chat = GuardedChat(OpenAIChat(server.url, "m"), Breaker("chat model m", clock=clock))
@@ -154,7 +154,7 @@ def test_a_model_that_keeps_failing_is_left_alone_and_comes_back_by_itself() -> 
 
 
 @pytest.mark.requirement("INV-5")
-def test_whatever_a_hosts_own_model_raises_or_gives_is_a_model_error() -> None:
+def test_every_failure_of_a_custom_model_is_a_model_error() -> None:
     class Rude:
         def complete(self, messages: Sequence[Message], schema: Schema | None, timeout_s: float) -> str:
             raise KeyError("oops")
@@ -168,7 +168,7 @@ def test_whatever_a_hosts_own_model_raises_or_gives_is_a_model_error() -> None:
             GuardedChat(chat).complete(ASK, None, 1.0)
 
 
-def test_the_key_never_shows_in_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_chat_errors_never_show_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(API_KEY, "not-a-real-key")
     for status in (400, 401, 500):
         with ScriptedChat(itertools.repeat((status, b"bad key not-a-real-key"))) as server:
@@ -177,7 +177,7 @@ def test_the_key_never_shows_in_an_error(monkeypatch: pytest.MonkeyPatch) -> Non
             assert "not-a-real-key" not in str(raised.value)
 
 
-def test_a_spec_opens_a_model_or_says_what_is_wrong() -> None:
+def test_a_chat_spec_opens_a_model_or_is_refused() -> None:
     assert open_chat("none") is None
     with ScriptedChat(["hi"]) as server:
         chat = open_chat(f"{server.url}#small:3b")

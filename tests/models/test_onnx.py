@@ -1,4 +1,4 @@
-"""ONNX embedders, on a real onnxruntime with a model of eight tokens made here byte by byte."""
+"""ONNX embedders on a real onnxruntime with a model of eight tokens that is built here."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def tiny_onnx() -> bytes:
 
 @pytest.fixture
 def model(tmp_path: Path) -> Path:
-    """A sentence-transformers-style directory: [CLS] text [SEP], mean pooling, tokenizer.json."""
+    """Write a directory in the style of sentence-transformers: [CLS] text [SEP], mean pooling, tokenizer.json."""
     from tokenizers import Tokenizer
     from tokenizers.models import WordPiece
     from tokenizers.normalizers import BertNormalizer
@@ -82,16 +82,16 @@ def mean_of(*ids: int) -> list[float]:
     return (mean / np.linalg.norm(mean)).tolist()  # type: ignore[no-any-return]
 
 
-def test_mean_pooling_takes_every_token_and_no_padding(model: Path) -> None:
+def test_mean_pooling_uses_every_token_and_no_padding(model: Path) -> None:
     assert OnnxEmbedder(model).embed(["A cats"])[0] == pytest.approx(mean_of(2, 4, 5, 7, 3))
 
 
-def test_cls_pooling_takes_the_first_token(model: Path) -> None:
+def test_cls_pooling_uses_the_first_token(model: Path) -> None:
     set_pooling(model, "cls_token")
     assert OnnxEmbedder(model).embed(["a dog"])[0] == pytest.approx([0.6, 0.8])
 
 
-def test_a_pooling_it_does_not_know_is_refused(model: Path) -> None:
+def test_unknown_pooling_is_refused(model: Path) -> None:
     set_pooling(model, "max_tokens")
     with pytest.raises(InputError, match="max_tokens"):
         OnnxEmbedder(model)
@@ -108,11 +108,11 @@ def test_a_blank_text_gets_the_zero_vector(model: Path) -> None:
     assert not OnnxEmbedder(model).embed(["", " \n"]).any()
 
 
-def test_a_long_text_is_cut_to_what_the_model_takes(model: Path) -> None:
+def test_a_long_text_is_cut_to_the_models_limit(model: Path) -> None:
     assert OnnxEmbedder(model).embed(["cat " * 2_000_000])[0] == pytest.approx(mean_of(2, 5, 5, 5, 5, 5, 5, 3))
 
 
-def test_a_vocabulary_serves_where_there_is_no_tokenizer_file(model: Path) -> None:
+def test_vocab_txt_is_used_without_a_tokenizer_file(model: Path) -> None:
     by_tokenizer = OnnxEmbedder(model).embed(["A cats", "dog!"])
     (model / "tokenizer.json").unlink()
     (model / "vocab.txt").write_bytes("\r\n".join([*VOCABULARY, ""]).encode())
@@ -150,7 +150,7 @@ def test_other_weights_pooling_or_tokenizer_give_another_fingerprint(model: Path
     assert len(seen) == 4
 
 
-def test_a_directory_without_model_or_tokenizer_says_what_it_looked_for(model: Path) -> None:
+def test_a_missing_model_or_tokenizer_is_named_in_the_error(model: Path) -> None:
     (model / "tokenizer.json").unlink()
     with pytest.raises(InputError, match=r"neither tokenizer\.json nor vocab\.txt"):
         OnnxEmbedder(model)
@@ -158,7 +158,7 @@ def test_a_directory_without_model_or_tokenizer_says_what_it_looked_for(model: P
         OnnxEmbedder(model / "nowhere")
 
 
-def test_a_broken_weights_file_is_said_to_be_broken(model: Path) -> None:
+def test_a_broken_weights_file_is_an_error(model: Path) -> None:
     (model / "model.onnx").write_bytes(b"not a model")
     with pytest.raises(ModelMisbehaved, match="cannot be loaded"):
         OnnxEmbedder(model)
@@ -175,7 +175,7 @@ def test_without_the_extra_the_error_says_what_to_install(
 
 
 def install(site: Path, package: str, weights: bytes) -> None:
-    """What pip leaves behind for a package that carries a model."""
+    """Write the files of an installed package that contains a model."""
     module = package.replace("-", "_")
     info = site / f"{module}-1.0.dist-info"
     info.mkdir(parents=True)
@@ -190,9 +190,7 @@ def known(sha256: str) -> dict[str, KnownModel]:
     return {"carried": KnownModel("carried", "some-carrier", sha256, "mean", 8, MINILM_THRESHOLDS)}
 
 
-def test_weights_of_an_installed_package_are_found_without_importing_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_weights_of_a_package_are_found_without_importing_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install(tmp_path, "some-carrier", tiny_onnx())
     monkeypatch.syspath_prepend(tmp_path)
     found = find_installed(known(hashlib.sha256(tiny_onnx()).hexdigest()))
@@ -203,16 +201,16 @@ def test_weights_of_an_installed_package_are_found_without_importing_it(
 def test_weights_with_another_hash_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install(tmp_path, "some-carrier", b"tampered")
     monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(ModelMisbehaved, match="does not carry the known weights"):
+    with pytest.raises(ModelMisbehaved, match="does not contain the known weights"):
         find_installed(known(hashlib.sha256(tiny_onnx()).hexdigest()))
 
 
-def test_a_package_that_is_not_installed_is_simply_not_found() -> None:
+def test_a_package_that_is_not_installed_is_skipped() -> None:
     assert find_installed(known("0" * 64)) == {}
 
 
 @pytest.mark.parametrize("key", KNOWN)
-def test_known_models_are_english_and_keep_the_order_of_their_thresholds(key: str) -> None:
+def test_thresholds_of_known_models_are_in_order(key: str) -> None:
     thresholds = KNOWN[key].thresholds
     assert thresholds.related < thresholds.relevant < thresholds.repeat < thresholds.known < thresholds.same
 

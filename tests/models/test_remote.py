@@ -1,4 +1,4 @@
-"""Remote embedders, against a real HTTP server that follows a script."""
+"""Remote embedders against a scripted HTTP server."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from holdfast.testing import Delayed, HashEmbedder, Reply, ScriptedChat
 
 
 def hashed(body: Mapping[str, object]) -> Reply:
-    """An honest server: HashEmbedder's vectors, three times too long."""
+    """Return HashEmbedder's vectors, three times too long."""
     texts = body["input"]
     assert isinstance(texts, list)
     vectors: list[list[float]] = (HashEmbedder().embed(texts) * 3).tolist()
@@ -33,7 +33,7 @@ def unused_port() -> int:
     return port
 
 
-def test_vectors_come_back_at_unit_length_in_the_order_of_the_texts() -> None:
+def test_remote_vectors_have_unit_length_and_the_order_of_the_texts() -> None:
     texts = [f"text number {i}" for i in range(150)]  # three requests
     with ScriptedChat(itertools.repeat(hashed)) as server:
         vectors = RemoteEmbedder(server.url, "m").embed(texts)
@@ -44,13 +44,13 @@ def test_vectors_come_back_at_unit_length_in_the_order_of_the_texts() -> None:
     assert max(sizes) <= 64
 
 
-def test_the_index_of_each_vector_is_believed_not_its_place() -> None:
+def test_the_index_of_a_vector_decides_its_position() -> None:
     reply = {"data": [{"index": 1, "embedding": [0, 2]}, {"index": 0, "embedding": [5, 0]}]}
     with ScriptedChat([reply]) as server:
         assert RemoteEmbedder(server.url, "m").embed(["a", "b"]).tolist() == [[1, 0], [0, 1]]
 
 
-def test_the_request_carries_model_texts_and_key(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_embedding_request_has_model_texts_and_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(API_KEY, "sk-secret")
     with ScriptedChat([[[1.0]]]) as server:
         RemoteEmbedder(server.url, "some-model").embed(["hello"])
@@ -79,7 +79,7 @@ def test_a_huge_text_is_cut_before_it_is_sent() -> None:
 
 
 @pytest.mark.requirement("RECALL-12")
-def test_the_fingerprint_is_known_before_any_call_and_does_not_change() -> None:
+def test_the_fingerprint_is_fixed_before_any_call() -> None:
     with ScriptedChat([[[3.0, 4.0]]]) as server:
         embedder = RemoteEmbedder(server.url + "/", "m")
         before = embedder.profile
@@ -94,7 +94,7 @@ def test_the_fingerprint_is_known_before_any_call_and_does_not_change() -> None:
 
 @pytest.mark.requirement("INV-5")
 @pytest.mark.parametrize(
-    "lie",
+    "reply",
     [
         b"<html>welcome</html>",
         b"[" * 100_000,
@@ -116,25 +116,25 @@ def test_the_fingerprint_is_known_before_any_call_and_does_not_change() -> None:
     ],
     ids=repr,
 )
-def test_a_lying_server_is_said_to_misbehave(lie: Reply) -> None:
-    with ScriptedChat([lie]) as server, pytest.raises(ModelMisbehaved):
+def test_an_invalid_reply_raises_model_misbehaved(reply: Reply) -> None:
+    with ScriptedChat([reply]) as server, pytest.raises(ModelMisbehaved):
         RemoteEmbedder(server.url, "m").embed(["one text"])
 
 
-def test_vectors_of_two_sizes_are_refused_in_one_reply_and_across_replies() -> None:
+def test_vectors_of_different_sizes_are_refused() -> None:
     with ScriptedChat([[[1, 0], [1]], [[1, 0]], [[1, 0, 0]]]) as server:
         embedder = RemoteEmbedder(server.url, "m")
         with pytest.raises(ModelMisbehaved, match="different sizes"):
             embedder.embed(["a", "b"])
         embedder.embed(["a"])
-        with pytest.raises(ModelMisbehaved, match="they had 2 before"):
+        with pytest.raises(ModelMisbehaved, match="3 numbers instead of 2"):
             embedder.embed(["a"])
 
 
-def test_vectors_of_another_size_than_the_one_said_are_refused() -> None:
+def test_vectors_must_have_the_given_size() -> None:
     with (
         ScriptedChat([[[1, 0]]]) as server,
-        pytest.raises(ModelMisbehaved, match="2 numbers; they had 9 before, or should have"),
+        pytest.raises(ModelMisbehaved, match="2 numbers instead of 9"),
     ):
         RemoteEmbedder(server.url, "m", dims=9).embed(["a"])
 
@@ -147,13 +147,13 @@ def test_a_busy_or_broken_server_is_unavailable(status: int) -> None:
 
 
 @pytest.mark.requirement("SAFE-1")
-def test_a_slow_server_is_unavailable_once_the_deadline_has_passed() -> None:
+def test_a_slow_embedding_server_is_unavailable_after_the_deadline() -> None:
     with ScriptedChat([Delayed([[1.0]], 30.0)]) as server, pytest.raises(ModelUnavailable, match=r"within 0\.03 s"):
         RemoteEmbedder(server.url, "m", timeout_s=0.03).embed(["a"])
 
 
 @pytest.mark.requirement("SAFE-1")
-def test_a_server_that_drips_its_answer_meets_the_deadline_too() -> None:
+def test_a_server_that_drips_its_answer_hits_the_deadline() -> None:
     def drip(listener: socket.socket) -> None:
         connection, _ = listener.accept()
         with connection, contextlib.suppress(OSError):  # the client hangs up, which ends the dripping
@@ -177,7 +177,7 @@ def test_a_dead_server_is_unavailable() -> None:
         RemoteEmbedder(f"http://127.0.0.1:{unused_port()}/v1", "m").embed(["a"])
 
 
-def test_an_error_message_never_shows_the_key() -> None:
+def test_embedder_errors_never_show_the_key() -> None:
     with ScriptedChat([(401, b"bad key sk-secret")]) as server, pytest.raises(ModelMisbehaved) as caught:
         RemoteEmbedder(server.url, "m", api_key="sk-secret").embed(["a"])
     assert "sk-secret" not in str(caught.value)
@@ -185,13 +185,13 @@ def test_an_error_message_never_shows_the_key() -> None:
 
 
 @pytest.mark.parametrize("url", ["ftp://host/v1", "host/v1", "", "https://me:secret@host/v1"])
-def test_an_address_that_cannot_be_used_is_refused_at_once(url: str) -> None:
+def test_an_unusable_url_is_refused(url: str) -> None:
     with pytest.raises(InputError) as caught:
         RemoteEmbedder(url, "m")
     assert "secret" not in str(caught.value)
 
 
-def test_a_spec_names_address_and_model() -> None:
+def test_a_remote_spec_has_url_and_model() -> None:
     with ScriptedChat([[[1.0]]]) as server:
         embedder = open_embedder(f"remote:{server.url}#nomic", timeout_s=5.0)
         assert embedder is not None
@@ -201,7 +201,7 @@ def test_a_spec_names_address_and_model() -> None:
 
 
 @pytest.mark.requirement("INV-5")
-def test_static_needs_nothing_and_none_means_no_embedder() -> None:
+def test_the_specs_static_and_none_need_nothing() -> None:
     static = open_embedder("static", timeout_s=1.0)
     assert static is not None
     assert static.profile.name == "static"
@@ -209,6 +209,6 @@ def test_static_needs_nothing_and_none_means_no_embedder() -> None:
 
 
 @pytest.mark.parametrize("spec", ["", "bert", "onnx:", "onnx", "remote:", "remote:http://host/v1", "static:x", "None"])
-def test_a_spec_nobody_knows_is_refused_with_the_known_ones(spec: str) -> None:
+def test_an_unknown_embedder_spec_lists_the_known_ones(spec: str) -> None:
     with pytest.raises(InputError, match="remote:URL#MODEL"):
         open_embedder(spec, timeout_s=1.0)

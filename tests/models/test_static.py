@@ -1,4 +1,4 @@
-"""The static embedder: what a text's vector is, and what it may cost."""
+"""The static embedder: its vectors and their cost."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def cosine(one: str, other: str) -> float:
 
 
 @pytest.mark.parametrize("text", GOLDEN)
-def test_vectors_are_those_of_the_reference_implementation(text: str) -> None:
+def test_static_vectors_equal_the_reference_implementation(text: str) -> None:
     first, total = GOLDEN[text]
     assert vector(text)[:8] == pytest.approx(first, abs=1e-5)
     assert float(vector(text).sum()) == pytest.approx(total, abs=1e-4)
@@ -58,7 +58,7 @@ def test_vectors_have_unit_length_and_float32() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "   \n", "\u200b\u0301", "👍", "👍 🎉", "☕☕"])
-def test_a_text_with_nothing_it_knows_gets_the_zero_vector(text: str) -> None:
+def test_a_text_of_unknown_pieces_gets_the_zero_vector(text: str) -> None:
     assert not vector(text).any()
 
 
@@ -82,7 +82,7 @@ def test_a_paraphrase_without_a_shared_word_is_closer_than_chance() -> None:
     assert cosine("my dog is ill", "the build failed on Windows") < relevant
 
 
-def test_a_word_glued_to_an_emoji_keeps_its_meaning() -> None:
+def test_a_word_joined_to_an_emoji_keeps_its_vector() -> None:
     assert np.array_equal(vector("I love coffee☕"), vector("I love coffee ☕"))
     assert cosine("I love coffee☕", "I love coffee") > 0.9
     assert cosine("I love coffee☕☕☕☕", "I love coffee") > 0.9
@@ -113,7 +113,7 @@ def test_any_text_gives_a_finite_vector_of_length_one_or_zero(text: str) -> None
     assert length == 0.0 or length == pytest.approx(1.0, abs=1e-5)
 
 
-def test_threads_may_share_it() -> None:
+def test_threads_may_share_a_static_embedder() -> None:
     texts = [f"word{i} of thread{i % 7} ☕{i}" for i in range(400)]
     alone = StaticEmbedder().embed(texts)
     shared = StaticEmbedder()
@@ -123,7 +123,7 @@ def test_threads_may_share_it() -> None:
 
 
 @pytest.mark.requirement("RECALL-12")
-def test_the_fingerprint_names_the_weights_and_everything_that_changes_a_vector() -> None:
+def test_the_fingerprint_covers_weights_and_settings() -> None:
     home = files("holdfast.models") / "static_256"
     fingerprint = EMBEDDER.profile.fingerprint
     for name, sha256 in json.loads((home / "model.json").read_text())["files"].items():
@@ -135,11 +135,11 @@ def test_the_fingerprint_names_the_weights_and_everything_that_changes_a_vector(
 
 
 @pytest.mark.requirement("RECALL-9")
-def test_it_says_that_it_knows_latin_script_alone() -> None:
+def test_the_static_embedder_supports_latin_script_only() -> None:
     assert EMBEDDER.profile.scripts == frozenset({"Latin"})
 
 
-def test_thresholds_are_the_minilm_column_of_the_card() -> None:
+def test_static_thresholds_equal_the_minilm_column_of_the_card() -> None:
     card = json.loads((files("holdfast.models") / "static_256" / "model.json").read_text())
     column = card["calibration"]["equivalent_thresholds"]["from_minilm"]
     thresholds = EMBEDDER.profile.thresholds

@@ -1,4 +1,4 @@
-"""Counting tokens: an estimate that errs a little upwards, exact counters behind the same seam."""
+"""Token counters: an estimate that is a little too high, and exact counters."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from holdfast.errors import InputError, MissingExtra
-from holdfast.models.tokens import Encoding, Estimate, TokenCounter, open_counter
+from holdfast.models.tokens import OpenAICounter, TokenCounter, TokenEstimator, open_counter
 from holdfast.settings import TokenSettings, load_settings
 from tests.support.frame_attacks import ATTACKS
 from tests.support.hostile_texts import HOSTILE
@@ -23,18 +23,18 @@ from tests.support.pace import slowness
 from tests.support.scripts import WORDS_IN_SCRIPTS
 
 ROOT = Path(__file__).parents[2]
-ESTIMATE = Estimate()
-O200K = Encoding("o200k")
+ESTIMATE = TokenEstimator()
+O200K = OpenAICounter("o200k")
 
 
 def month() -> list[str]:
-    """What is said in the month that the demo tells."""
+    """Return the texts of the demo month."""
     lines = files("holdfast.demo").joinpath("month.jsonl").read_text(encoding="utf-8").splitlines()
     return [str(json.loads(line)["content"]) for line in lines]
 
 
 @pytest.mark.requirement("CTX-9")
-def test_english_talk_is_counted_within_a_tenth_and_rather_too_high() -> None:
+def test_english_chat_is_counted_within_a_tenth_and_rather_too_high() -> None:
     texts = month()
     estimated, exact = (sum(map(counter.count, texts)) for counter in (ESTIMATE, O200K))
     assert exact <= estimated <= 1.1 * exact
@@ -50,7 +50,7 @@ def test_documents_code_and_json_are_counted_within_a_fifth(path: str) -> None:
 
 
 @pytest.mark.requirement("CTX-9")
-def test_other_scripts_are_counted_within_a_third_taken_together() -> None:
+def test_other_scripts_are_counted_within_a_third_in_total() -> None:
     texts = [text for _, text, _, _ in WORDS_IN_SCRIPTS]
     estimated, exact = (sum(map(counter.count, texts)) for counter in (ESTIMATE, O200K))
     assert 0.95 * exact <= estimated <= 1.3 * exact
@@ -59,7 +59,7 @@ def test_other_scripts_are_counted_within_a_third_taken_together() -> None:
 
 
 @pytest.mark.requirement("CTX-9")
-def test_a_hostile_text_is_not_counted_as_a_fraction_of_what_it_costs() -> None:
+def test_a_hostile_text_is_not_underestimated() -> None:
     for _, text in [*HOSTILE, *ATTACKS]:
         text = text.encode("utf-8", "replace").decode("utf-8")
         assert ESTIMATE.count(text) >= 0.4 * O200K.count(text), text[:80]
@@ -67,10 +67,10 @@ def test_a_hostile_text_is_not_counted_as_a_fraction_of_what_it_costs() -> None:
 
 @pytest.mark.requirement("CTX-9")
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"]))))
-def test_a_text_has_no_more_tokens_than_its_lines_together(lines: list[str]) -> None:
+def test_a_text_has_at_most_the_tokens_of_its_lines(lines: list[str]) -> None:
     lines = [f"| {line}\n" for line in lines]
     assert ESTIMATE.count("".join(lines)) <= sum(map(ESTIMATE.count, lines))
-    assert ESTIMATE.count("".join(lines)) == Estimate().count("".join(lines))
+    assert ESTIMATE.count("".join(lines)) == TokenEstimator().count("".join(lines))
 
 
 @pytest.mark.requirement("CTX-9")
@@ -84,7 +84,7 @@ def test_four_kilobytes_are_counted_in_a_millisecond(sample: str) -> None:
 
 @pytest.mark.requirement("CTX-9", "SAFE-4")
 @pytest.mark.parametrize("piece", [" ", "\n", " \n", "a", "é", "a'", "\x01", "(", "港", "\u200b", "9", "aB"])
-def test_the_time_to_count_grows_with_the_length_and_no_faster(piece: str) -> None:
+def test_counting_takes_linear_time(piece: str) -> None:
     short, long = (piece * (size // len(piece)) for size in (15_000, 300_000))
     assert seconds(long) <= 60 * min(seconds(short) for _ in range(3)) + 0.2 * slowness()
 
@@ -96,10 +96,10 @@ def seconds(text: str) -> float:
 
 
 @pytest.mark.parametrize("counter", [ESTIMATE, O200K], ids=lambda counter: counter.name)
-def test_nothing_has_no_tokens_and_something_has_some(counter: TokenCounter) -> None:
+def test_only_the_empty_text_has_no_tokens(counter: TokenCounter) -> None:
     assert counter.count("") == 0
     assert 1 <= counter.count(".") <= 2
-    assert counter.count("<|endoftext|>") > 1  # stored text has no special tokens, whatever it spells
+    assert counter.count("<|endoftext|>") > 1  # special tokens in stored text are plain text
 
 
 def test_settings_choose_the_counter() -> None:
@@ -119,12 +119,12 @@ def test_a_tokenizer_file_counts_for_its_model(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("spec", ["tiktoken", "tokenizer:", "tokenizer:/nowhere/tokenizer.json", "O200K"])
-def test_a_counter_that_does_not_exist_is_refused_with_its_name(spec: str) -> None:
+def test_an_unknown_counter_is_refused_by_name(spec: str) -> None:
     with pytest.raises(InputError, match=spec.split(":")[-1] or "tokenizer"):
         open_counter(TokenSettings(spec))
 
 
-def test_a_factor_that_counts_nothing_is_refused() -> None:
+def test_a_factor_of_zero_is_refused() -> None:
     with pytest.raises(InputError, match=r"tokens\.factor"):
         TokenSettings(factor=0)
 

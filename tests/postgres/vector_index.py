@@ -29,7 +29,7 @@ import holdfast.search.semantic as semantic
 from holdfast.index.blocks import Segment, quantise
 from holdfast.memory import Memory
 from holdfast.models.static import StaticEmbedder
-from holdfast.probe.run import top_share
+from holdfast.probe.metrics import top_share
 from holdfast.settings import AdmitSettings, load_settings
 from holdfast_bench.chatter import chatter, questions
 from tests.support.postgres_server import Throwaway

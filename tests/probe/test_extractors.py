@@ -1,4 +1,4 @@
-"""Two extractors on the same labelled transcripts."""
+"""Comparison of extractors on labelled transcripts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from holdfast.admit.extract import Candidate
 from holdfast.errors import InputError, ModelUnavailable
 from holdfast.model import Kind, Provenance, Turn
-from holdfast.probe.extractors import Labelled, compare, labelled_of_file, open_extractor, read_labelled
+from holdfast.probe.extractors import LabelledTurn, compare, open_extractor, read_labelled, read_labelled_file
 from holdfast.settings import Settings
 from holdfast.testing import ScriptedChat
 
@@ -35,7 +35,7 @@ TALK: list[dict[str, object]] = [
 
 
 class Repeating:
-    """Proposes every turn whole, or what a table says for its text."""
+    """Proposes every turn unchanged, or the entry of a table for its text."""
 
     def __init__(self, table: dict[str, str] | None = None) -> None:
         self._table = table
@@ -51,18 +51,18 @@ class Failing:
 
 
 @pytest.fixture
-def talk() -> list[Labelled]:
+def talk() -> list[LabelledTurn]:
     return read_labelled(TALK)
 
 
-def test_a_transcript_gives_judged_user_turns_with_what_came_before(talk: list[Labelled]) -> None:
+def test_a_transcript_gives_labelled_turns_with_context(talk: list[LabelledTurn]) -> None:
     assert [one.facts for one in talk] == [("Anna moved to Ghent",), (), ("The clinic is at 14 Quay Street",)]
     assert [turn.text for turn in talk[0].before] == ["Hello! What is new?"]
     assert talk[2].before == ()
 
 
 @pytest.mark.requirement("EVAL-2")
-def test_facts_and_silence_are_compared_turn_by_turn(talk: list[Labelled]) -> None:
+def test_facts_and_empty_results_are_compared_per_turn(talk: list[LabelledTurn]) -> None:
     careful = Repeating({"My sister Anna moved to Ghent in May. Thanks!": "My sister Anna moved to Ghent in May."})
     found = compare(("all", Repeating()), ("careful", careful), talk)
     assert (found.turns, found.facts) == (3, 2)
@@ -74,13 +74,13 @@ def test_facts_and_silence_are_compared_turn_by_turn(talk: list[Labelled]) -> No
 
 
 @pytest.mark.requirement("EVAL-2")
-def test_another_number_is_another_fact(talk: list[Labelled]) -> None:
+def test_another_number_is_another_fact(talk: list[LabelledTurn]) -> None:
     other = Repeating({"The clinic is at 14 Quay Street.": "The clinic is at 41 Quay Street."})
     assert compare(("other", other), ("all", Repeating()), talk).first.found == 0
 
 
 @pytest.mark.requirement("EVAL-2")
-def test_a_clear_difference_is_told_from_chance() -> None:
+def test_a_clear_difference_is_significant() -> None:
     talk = read_labelled(
         [
             {"role": "user", "content": f"My lantern {number} is green.", "facts": [f"lantern {number} green"]}
@@ -95,13 +95,13 @@ def test_a_clear_difference_is_told_from_chance() -> None:
 
 
 @pytest.mark.requirement("EVAL-2", "INV-5")
-def test_a_model_that_fails_finds_nothing_and_is_counted(talk: list[Labelled]) -> None:
+def test_failures_of_a_model_are_counted(talk: list[LabelledTurn]) -> None:
     found = compare(("down", Failing()), ("all", Repeating()), talk)
     assert (found.first.failed, found.first.found, found.second.failed) == (3, 0, 0)
 
 
 @pytest.mark.requirement("EVAL-2")
-def test_rules_and_two_prompts_of_a_model_are_opened_by_name(talk: list[Labelled]) -> None:
+def test_extractors_are_opened_by_spec(talk: list[LabelledTurn]) -> None:
     with ScriptedChat(repeat('{"candidates": []}')) as server:
         settings = Settings()
         spec = f"{server.url}#small"
@@ -117,11 +117,11 @@ def test_rules_and_two_prompts_of_a_model_are_opened_by_name(talk: list[Labelled
 
 
 @pytest.mark.requirement("EVAL-2")
-def test_a_transcript_without_judgements_is_refused(tmp_path: Path) -> None:
+def test_a_transcript_without_labels_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "talk.jsonl"
     path.write_text('{"role": "user", "content": "hello"}\n')
-    with pytest.raises(InputError, match='no user turn carries "facts"'):
-        labelled_of_file(path)
+    with pytest.raises(InputError, match='no user turn has "facts"'):
+        read_labelled_file(path)
     path.write_text('{"role": "user", "content": "hello", "facts": "x"}\nno\n')
-    with pytest.raises(InputError, match=r'talk.jsonl:1: "facts" must be a list of texts; talk.jsonl:2: no JSON'):
-        labelled_of_file(path)
+    with pytest.raises(InputError, match=r'talk.jsonl:1: "facts" must be a list of texts; talk.jsonl:2: not a JSON'):
+        read_labelled_file(path)

@@ -1,4 +1,4 @@
-"""Probes: one's own questions, asked on the production path."""
+"""Probes: the user's own questions on the production path."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from holdfast.errors import InputError
 from holdfast.memory import Memory
 from holdfast.probe.extractors import measure_noise
-from holdfast.probe.probes import Probe, draft_probes, probe_hash, probes_of_file, write_probes
+from holdfast.probe.probes import Probe, draft_probes, probe_hash, read_probes, write_probes
 from holdfast.probe.run import gate, read_baseline, run_probes, save_baseline
 from holdfast.testing import HashEmbedder
 from tests.support.memories import OpenMemory, assistant, user
@@ -24,7 +24,7 @@ SAID = (
 
 @pytest.fixture
 def shed(memory: Memory) -> Memory:
-    """Four things said, and nothing else."""
+    """Return a memory with four turns."""
     memory.ingest_many([user(text) for text in SAID], session="s")
     memory.flush()
     return memory
@@ -35,7 +35,7 @@ def turn_id(memory: Memory, beginning: str) -> str:
 
 
 @pytest.mark.requirement("EVAL-1")
-def test_a_run_gives_ranks_shares_intervals_and_times(shed: Memory) -> None:
+def test_a_probe_run_reports_ranks_intervals_and_times(shed: Memory) -> None:
     bees, shed_opens = turn_id(shed, "My neighbour"), turn_id(shed, "Our boat")
     report = run_probes(
         shed,
@@ -57,7 +57,7 @@ def test_a_run_gives_ranks_shares_intervals_and_times(shed: Memory) -> None:
 
 
 @pytest.mark.requirement("EVAL-1")
-def test_the_share_that_reached_the_prompt_is_read_from_the_ids_in_it(shed: Memory) -> None:
+def test_the_share_in_the_prompt_is_found_by_ids(shed: Memory) -> None:
     bees, attic = turn_id(shed, "My neighbour"), turn_id(shed, "The attic")
     probes = [Probe("who keeps bees?", (bees,)), Probe("what rattles?", (attic,))]
     report = run_probes(shed, probes, prompt=lambda question: f"{question}\n[id {bees}, user, turn]\n| …")
@@ -66,14 +66,14 @@ def test_the_share_that_reached_the_prompt_is_read_from_the_ids_in_it(shed: Memo
 
 
 @pytest.mark.requirement("EVAL-1")
-def test_two_runs_of_the_same_probes_agree(shed: Memory) -> None:
+def test_two_probe_runs_agree(shed: Memory) -> None:
     probes = [Probe("bees", (turn_id(shed, "My neighbour"),)), Probe("attic", (turn_id(shed, "The attic"),))]
     first, second = run_probes(shed, probes), run_probes(shed, probes)
     assert (first.figures, first.intervals, first.hash) == (second.figures, second.intervals, second.hash)
 
 
 @pytest.mark.requirement("EVAL-1")
-def test_a_record_is_found_by_itself_or_by_the_turn_it_came_from(memory: Memory) -> None:
+def test_a_record_is_answered_by_itself_or_its_turn(memory: Memory) -> None:
     record = memory.remember("The spare key of the boat shed is with Ilse")
     turn = memory.ingest("The API of our shop runs on port 9090.", session="s")
     memory.flush()
@@ -86,7 +86,7 @@ def test_a_record_is_found_by_itself_or_by_the_turn_it_came_from(memory: Memory)
 
 
 @pytest.mark.requirement("EVAL-1")
-def test_what_was_replaced_forgotten_or_never_there_is_set_apart(memory: Memory) -> None:
+def test_replaced_forgotten_or_missing_answers_are_drifted(memory: Memory) -> None:
     old = memory.ingest("The API of our shop runs on port 8080.", session="s", at="2026-03-02")
     memory.flush()
     (record,) = memory.why(old.id).records
@@ -105,24 +105,24 @@ def test_what_was_replaced_forgotten_or_never_there_is_set_apart(memory: Memory)
             Probe("who keeps bees?", ("r-0", kept.id)),  # one of two still holds
         ],
     )
-    told = {one.question: one.why for one in report.drifted}
-    assert list(told) == ["which port is it?", "which port was it?", "the gate code?", "nobody knows"]
-    assert told["which port is it?"][0].startswith(f"{record.id} was replaced by r-")
-    assert told["which port was it?"][0].startswith(f"what {old.id} says was replaced by r-")
-    assert told["the gate code?"] == (f"{gone.id} was forgotten",)
-    assert told["nobody knows"] == ("r-0 is not in this namespace",)
+    drifted = {one.question: one.why for one in report.drifted}
+    assert list(drifted) == ["which port is it?", "which port was it?", "the gate code?", "nobody knows"]
+    assert drifted["which port is it?"][0].startswith(f"{record.id} was replaced by r-")
+    assert drifted["which port was it?"][0].startswith(f"what {old.id} says was replaced by r-")
+    assert drifted["the gate code?"] == (f"{gone.id} was forgotten",)
+    assert drifted["nobody knows"] == ("r-0 is not in this namespace",)
     assert [one.question for one in report.each] == ["who keeps bees?"]
 
 
 @pytest.mark.requirement("EVAL-1")
-def test_the_hash_knows_the_questions_and_not_their_order_or_notes() -> None:
+def test_the_probe_hash_ignores_order_and_notes() -> None:
     one, other = Probe("a", ("r-1", "r-2")), Probe("b", ("r-3",))
     assert probe_hash([one, other]) == probe_hash([other, Probe("a", ("r-2", "r-1"), "a note")])
     assert probe_hash([one, other]) != probe_hash([one, Probe("b", ("r-4",))])
 
 
 @pytest.mark.requirement("EVAL-1")
-def test_drafts_come_from_records_and_are_asked_only_on_request(shed: Memory, tmp_path: Path) -> None:
+def test_drafts_are_made_from_records_and_asked_only_on_request(shed: Memory, tmp_path: Path) -> None:
     shed.remember("The spare key of the boat shed is with Ilse")
     shed.remember("Prefer the night train to Vienna", kind="preference")
     drafts = draft_probes(shed, 10)
@@ -135,15 +135,15 @@ def test_drafts_come_from_records_and_are_asked_only_on_request(shed: Memory, tm
     assert asked.asked == len(drafts)
     path = tmp_path / "probes.jsonl"
     write_probes(path, drafts)
-    assert probes_of_file(path) == drafts
-    with pytest.raises(InputError, match="is there already"):
+    assert read_probes(path) == drafts
+    with pytest.raises(InputError, match="already exists"):
         write_probes(path, drafts)
 
 
 @pytest.mark.requirement("EVAL-1")
-def test_without_records_drafts_come_from_what_the_user_stated(open_memory: OpenMemory) -> None:
+def test_without_records_drafts_are_made_from_user_statements(open_memory: OpenMemory) -> None:
     memory = open_memory(embedder="none")
-    with pytest.raises(InputError, match="nothing in 'ana'"):
+    with pytest.raises(InputError, match="nothing to ask about in 'ana'"):
         draft_probes(memory)
     memory.ingest_many([user(SAID[2]), user("thanks!"), assistant("The bees are asleep in winter, I believe.")])
     (draft,) = draft_probes(memory)
@@ -152,14 +152,14 @@ def test_without_records_drafts_come_from_what_the_user_stated(open_memory: Open
 
 @pytest.mark.requirement("EVAL-1", "SAFE-4")
 @pytest.mark.parametrize("mark", ["\u2028", "\u2029", "\x85"], ids=ascii)
-def test_a_question_with_an_odd_end_of_line_in_it_is_one_line_of_a_file(tmp_path: Path, mark: str) -> None:
+def test_a_question_with_unicode_line_ends_is_one_line(tmp_path: Path, mark: str) -> None:
     probes = [Probe(f"Who keeps bees{mark}behind the chapel?", ("r-1",)), Probe("Who sails?", ("r-2",))]
     write_probes(tmp_path / "probes.jsonl", probes)
-    assert probes_of_file(tmp_path / "probes.jsonl") == probes
+    assert read_probes(tmp_path / "probes.jsonl") == probes
 
 
 @pytest.mark.requirement("EVAL-1")
-def test_the_gate_passes_what_is_as_it_was_and_stops_a_fall(shed: Memory, tmp_path: Path) -> None:
+def test_the_gate_passes_equal_runs_and_stops_a_drop(shed: Memory, tmp_path: Path) -> None:
     probes = [Probe(text[:-1], (turn_id(shed, text[:12]),)) for text in SAID]
     before = run_probes(shed, probes)
     path = tmp_path / "baseline.json"
@@ -182,31 +182,31 @@ def test_the_gate_passes_what_is_as_it_was_and_stops_a_fall(shed: Memory, tmp_pa
 def test_a_baseline_of_other_probes_is_refused(shed: Memory, tmp_path: Path) -> None:
     bees = Probe("bees", (turn_id(shed, "My neighbour"),))
     baseline = run_probes(shed, [bees])
-    with pytest.raises(InputError, match="the baseline is of other probes"):
+    with pytest.raises(InputError, match="the baseline has other probes"):
         gate(run_probes(shed, [Probe("the bees", bees.expect)]), baseline)
     path = tmp_path / "baseline.json"
     path.write_text("{}")
-    with pytest.raises(InputError, match="is not a file of a baseline"):
+    with pytest.raises(InputError, match="is not a baseline"):
         read_baseline(path)
 
 
 @pytest.mark.requirement("EVAL-1")
-def test_every_bad_line_is_named(tmp_path: Path) -> None:
+def test_every_bad_probe_line_is_named(tmp_path: Path) -> None:
     path = tmp_path / "probes.jsonl"
     lines = ['{"question": "a", "expect": "r-1"}', "no", '{"question": "", "expect": ["r-1"]}', '{"question": "b"}']
     path.write_text("\n".join([*lines, lines[0]]))
     with pytest.raises(InputError) as caught:
-        probes_of_file(path)
+        read_probes(path)
     assert all(f"probes.jsonl:{number}: " in str(caught.value) for number in (2, 3, 4, 5))
     path.write_text("\n")
-    with pytest.raises(InputError, match="holds no probes"):
-        probes_of_file(path)
+    with pytest.raises(InputError, match="contains no probes"):
+        read_probes(path)
     path.write_text(lines[0])
-    assert probes_of_file(path) == [Probe("a", ("r-1",))]
+    assert read_probes(path) == [Probe("a", ("r-1",))]
 
 
 @pytest.mark.requirement("EVAL-4")
-def test_noise_counts_copies_refusals_and_hits_below_the_floor(open_memory: OpenMemory) -> None:
+def test_noise_counts_duplicates_refusals_and_sub_floor_hits(open_memory: OpenMemory) -> None:
     memory = open_memory(embedder=HashEmbedder())
     memory.ingest("I moved the bees to the orchard and it rains right now.", session="s", at="2026-03-02")
     memory.ingest("Show me the bees.", session="s", at="2026-03-02")

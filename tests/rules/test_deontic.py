@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from holdfast.rules.detect import norms
 from holdfast.rules.text import Modality
-from holdfast_bench.rules import Labelled, measure, read_labelled
+from holdfast_bench.rules import LabelledText, measure, read_labelled
 from tests.support.pace import slowness
 
 pytestmark = pytest.mark.requirement("COMP-9")
@@ -139,9 +139,9 @@ def test_the_labelled_set_is_large_and_was_labelled_twice() -> None:
 def test_the_figures_tell_each_set_apart() -> None:
     figures = measure(
         [
-            Labelled("lexdemod", "The Tenant shall pay the rent.", ("obligation",)),
-            Labelled("lexdemod", "This is the address.", ("obligation", "permission")),
-            Labelled("dailydialog", "I had eggs for breakfast.", ("inform",)),
+            LabelledText("lexdemod", "The Tenant shall pay the rent.", ("obligation",)),
+            LabelledText("lexdemod", "This is the address.", ("obligation", "permission")),
+            LabelledText("dailydialog", "I had eggs for breakfast.", ("inform",)),
         ]
     )
     assert figures == {

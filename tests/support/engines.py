@@ -13,7 +13,7 @@ from pathlib import Path
 __all__ = ["chosen", "default_engine", "engines_of"]
 
 TESTS = Path(__file__).parents[1]
-BOTH = ("log/test_history.py", "log/test_ingest.py", "insight/test_recent.py")
+BOTH = ("log/test_history.py", "log/test_ingest.py", "insight/test_lookup.py")
 NEUTRAL = (
     *BOTH,
     "admit", "compact", "context", "gate", "index", "insight", "log", "rules", "search", "store/test_threads.py",
@@ -36,23 +36,26 @@ OF_FILES: dict[str, tuple[str, ...]] = {
     "upkeep/test_backup.py": (),
     "upkeep/test_copying.py": (),
     "worker/test_counters.py": (
-        "test_a_store_that_cannot_take_the_counts_costs_the_counts_and_no_answer",
-        "test_a_thread_writes_what_was_found_without_being_asked",
+        "test_a_store_that_cannot_write_counts_loses_no_answer",
+        "test_a_background_thread_writes_the_counts",
     ),
     "upkeep/test_doctor.py": (
-        "test_a_planted_fault_is_found_and_healed",
+        "test_a_planted_fault_is_found_and_repaired",
         "test_junk_secrets_and_echoes_in_records_are_found",
-        "test_what_the_engine_says_of_its_file_is_in_the_verdict",
+        "test_failed_integrity_checks_of_the_engine_are_reported",
     ),
     "upkeep/test_erase.py": (
-        "test_an_erased_turn_is_gone_from_the_log_from_recall_and_from_every_byte",
+        "test_an_erased_turn_is_gone_from_log_search_and_files",
         "test_erasing_the_namespace_al_leaves_alice",
     ),
     "upkeep/test_erase_crash.py": (),
     "upkeep/test_erase_proof.py": (),
     "upkeep/test_foreign.py": (),
-    "upkeep/test_transfer.py": ("test_the_python_of_its_page_runs", "test_the_same_verbs_can_be_awaited"),
-    "upkeep/test_transfer_files.py": ("test_an_export_replaces_nothing_but_an_export",),
+    "upkeep/test_transfer.py": (
+        "test_the_python_example_of_the_transfer_page_runs",
+        "test_async_memory_can_export_import_and_restore",
+    ),
+    "upkeep/test_transfer_files.py": ("test_an_export_replaces_only_an_export",),
 }
 """By file; none named: all of it."""
 

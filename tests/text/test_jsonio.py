@@ -1,4 +1,4 @@
-"""What every surface writes: nouns and values as one line of JSON, the same as if they were made plain first."""
+"""JSON output: one line per answer, equal to the plain values."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class _Tide(Enum):
 
 @dataclass(frozen=True)
 class _Nothing:
-    """A noun without a field."""
+    """A dataclass without fields."""
 
 
 def _hit(text: str) -> Hit:
@@ -40,18 +40,18 @@ def _hit(text: str) -> Hit:
         MappingProxyType({"seen": frozenset({"once"})}),
     ],
 )
-def test_a_noun_is_written_as_it_is_made_plain(answer: object) -> None:
+def test_encoded_answers_equal_their_plain_values(answer: object) -> None:
     line = encode(answer)
     assert line.endswith(b"\n")
     assert b"\n" not in line[:-1]
     assert json.loads(line) == plain(answer)
 
 
-def test_words_of_every_script_stay_words_and_a_lone_surrogate_is_escaped() -> None:
+def test_text_is_not_escaped_except_lone_surrogates() -> None:
     assert "größer".encode() in encode(_hit("größer"))
     assert json.loads(encode(_hit("half \ud83d"))) == plain(_hit("half \ud83d"))
 
 
-def test_what_json_has_nothing_for_is_an_error_of_ours() -> None:
-    with pytest.raises(TypeError, match="nothing for a complex"):
+def test_a_value_without_json_form_is_a_type_error() -> None:
+    with pytest.raises(TypeError, match="complex cannot be written"):
         encode({"wind": 3j})

@@ -19,7 +19,7 @@ from pathlib import Path
 import apsw
 
 from holdfast.compact import run  # noqa: F401  # loaded before the forks, which then cost nothing
-from holdfast.compact.prepare import meanings
+from holdfast.compact.prepare import sentence_vectors
 from holdfast.memory import Memory
 from holdfast.settings import CompactSettings, Settings
 from holdfast.testing import HashEmbedder
@@ -104,7 +104,7 @@ def die_at_each(path: str, numbers: Iterable[int], act: Callable[[Memory], objec
 
 
 def main(path: str, first: str, last: str, stride: str) -> None:
-    meanings(["load the model once"])
+    sentence_vectors(["load the model once"])
     die_at_each(path, range(int(first), int(last), int(stride)), lambda memory: memory.compact("yard", force=True))
 
 

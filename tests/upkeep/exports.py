@@ -1,4 +1,4 @@
-"""Exports to test with: of a memory that was lived in, a small one, and one of lines put together by hand."""
+"""Helpers that make exports: of a full memory, of a small one, and from given lines."""
 
 from __future__ import annotations
 
@@ -12,11 +12,9 @@ from holdfast.model import Record
 from holdfast.text.jsonio import plain
 from tests.support.memories import answers, ingest_month
 
-__all__ = ["act", "assert_untouched", "everything", "exported", "lived_in", "put", "small_export"]
-
 
 def everything(memory: Memory) -> object:
-    """All that a memory has to say, records' histories and every reason included."""
+    """Return everything a memory answers, including histories and reasons."""
     records = [one for one in memory.recent(1000, kind="record") if isinstance(one, Record)]
     nouns = [*(record.id for record in records), *(turn.id for turn in memory.recent(1000))]
     status = memory.status()
@@ -31,7 +29,7 @@ def everything(memory: Memory) -> object:
 
 
 def lived_in(memory: Memory) -> Memory:
-    """A month of talk, and everything an operator may do with it."""
+    """Fill the memory with a month of turns and every kind of operator act."""
     ingest_month(memory, 120)
     memory.ingest(
         "a note in its own words", session="odd", key="k-1", stability=0.8, metadata={"deep": [1, {"x": 2.5}]}
@@ -52,7 +50,7 @@ def lived_in(memory: Memory) -> Memory:
 
 
 def small_export(memory: Memory, path: Path) -> list[dict[str, object]]:
-    """Two turns, a record and an act, as the lines of an export."""
+    """Export two turns, a record and a forget act, and return the lines."""
     memory.ingest("the harbour is quiet", session="s", key="k")
     turn = memory.ingest("the ferry leaves at nine", role="assistant", session="s")
     memory.remember("Zofia has the spare key")
@@ -66,7 +64,7 @@ def exported(memory: Memory, path: Path) -> list[dict[str, object]]:
 
 
 def put(path: Path, lines: Sequence[object], whole: bool = True) -> Path:
-    """Write lines as an export; `whole` makes its counts and its end agree with them."""
+    """Write lines as an export; with `whole` the header's counts and the trailer match them."""
     made = [json.loads(json.dumps(line)) for line in lines]
     if whole:
         counts: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""A backup is whole although others write meanwhile; a restore checks it, and loses nothing that was there."""
+"""Backups are consistent while others write; restores are checked and lose nothing."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ for number, _ in enumerate(sys.stdin):
 
 @contextmanager
 def writer(path: Path) -> Iterator[Callable[[int], list[str]]]:
-    """Another process that has the store open; the call has it write so many turns, and gives their ids."""
+    """Open the store in another process; the yielded function writes turns there and returns their ids."""
     child = subprocess.Popen(
         [sys.executable, "-c", WRITER, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
@@ -76,13 +76,8 @@ def backup(open_memory: OpenMemory, tmp_path: Path) -> Path:
     return tmp_path / "backup.db"
 
 
-# Making one -----------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.requirement("INV-1", "SAFE-2")
-def test_a_backup_among_writers_holds_every_turn_that_was_acknowledged_before_it(
-    open_memory: OpenMemory, tmp_path: Path
-) -> None:
+def test_a_backup_contains_every_turn_acknowledged_before_it(open_memory: OpenMemory, tmp_path: Path) -> None:
     memory = filled(open_memory(settings=SMALL_STEPS))
     with writer(tmp_path / "memory.db") as write:
         before = write(20)
@@ -105,7 +100,7 @@ def test_a_backup_among_writers_holds_every_turn_that_was_acknowledged_before_it
         assert copy.check() == []
 
 
-def test_a_backup_holds_every_namespace_and_answers_as_the_store_does(open_memory: OpenMemory, tmp_path: Path) -> None:
+def test_a_backup_contains_every_namespace_and_gives_the_same_answers(open_memory: OpenMemory, tmp_path: Path) -> None:
     ana, ben = filled(open_memory("ana", settings=EAGER)), open_memory("ben", settings=EAGER)
     ben.ingest("the harbour is quiet", session="s")
     ben.flush()
@@ -115,7 +110,7 @@ def test_a_backup_holds_every_namespace_and_answers_as_the_store_does(open_memor
     assert found(open_memory("ben", file="backup.db", settings=EAGER).search("harbour")) == ["the harbour is quiet"]
 
 
-def test_a_backup_is_one_file_that_nobody_else_may_read(backup: Path) -> None:
+def test_a_backup_is_one_private_file(backup: Path) -> None:
     assert backup.stat().st_mode & 0o077 == 0
     assert [path.name for path in backup.parent.iterdir() if path.name.startswith("backup")] == ["backup.db"]
 
@@ -127,7 +122,7 @@ def test_a_backup_never_replaces_a_file(open_memory: OpenMemory, backup: Path) -
     assert backup.read_bytes() == before
     backup.rename(backup.with_name("moved.db"))
     backup.with_name("backup.db-wal").write_bytes(b"left over")
-    with pytest.raises(InputError, match=r"backup\.db-wal is left of another store"):
+    with pytest.raises(InputError, match=r"backup\.db-wal remains from another store"):
         open_memory().backup(backup)
 
 
@@ -143,10 +138,7 @@ def test_an_interrupted_backup_leaves_no_file(open_memory: OpenMemory, tmp_path:
     memory.ingest("and the store goes on")
 
 
-# Bringing it back -----------------------------------------------------------------------------------------------------
-
-
-def test_a_restored_store_answers_as_it_did_when_it_was_backed_up(open_memory: OpenMemory, tmp_path: Path) -> None:
+def test_a_restored_store_gives_the_answers_of_the_backup(open_memory: OpenMemory, tmp_path: Path) -> None:
     memory = filled(open_memory(settings=EAGER))
     before = answers(memory)
     memory.backup(tmp_path / "backup.db")
@@ -160,16 +152,14 @@ def test_a_restored_store_answers_as_it_did_when_it_was_backed_up(open_memory: O
     assert aside.check() == []
 
 
-def test_a_restore_makes_a_store_where_there_is_none(backup: Path, tmp_path: Path) -> None:
+def test_a_restore_creates_a_missing_store(backup: Path, tmp_path: Path) -> None:
     made = Memory.restore(backup, tmp_path / "new" / "memory.db")
     assert (made.turns, made.kept_aside) == (60, None)
     assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["memory.db"]
     assert backup.exists()
 
 
-def test_a_store_that_is_there_is_kept_unless_the_operator_says_otherwise(
-    open_memory: OpenMemory, backup: Path, tmp_path: Path
-) -> None:
+def test_an_existing_store_is_replaced_only_with_force(open_memory: OpenMemory, backup: Path, tmp_path: Path) -> None:
     memory = open_memory()
     memory.ingest("only here", session="only")
     memory.close()
@@ -179,7 +169,7 @@ def test_a_store_that_is_there_is_kept_unless_the_operator_says_otherwise(
 
 
 @pytest.mark.requirement("SAFE-2")
-def test_a_store_that_another_process_uses_is_never_replaced(backup: Path, tmp_path: Path) -> None:
+def test_a_store_used_by_another_process_is_never_replaced(backup: Path, tmp_path: Path) -> None:
     shutil.copy(backup, tmp_path / "memory.db")
     with writer(tmp_path / "memory.db") as write:
         before = write(5)
@@ -190,9 +180,7 @@ def test_a_store_that_another_process_uses_is_never_replaced(backup: Path, tmp_p
     assert not [path for path in tmp_path.iterdir() if "before-restore" in path.name or "part" in path.name]
 
 
-def test_a_store_that_this_process_uses_is_never_replaced(
-    open_memory: OpenMemory, backup: Path, tmp_path: Path
-) -> None:
+def test_a_store_used_by_this_process_is_never_replaced(open_memory: OpenMemory, backup: Path, tmp_path: Path) -> None:
     memory = open_memory()
     with pytest.raises(StoreBusy, match="is in use"):
         Memory.restore(backup, tmp_path / "memory.db", force=True)
@@ -230,7 +218,7 @@ def newer(path: Path) -> None:
 
 
 def one_letter_changed(path: Path) -> None:
-    """Inside a turn's text: the file is still sound to SQLite."""
+    """Change a turn's text; SQLite still considers the file intact."""
     text = Memory(path, "ana", embedder="none", settings=QUICK)
     words = text.recent(1)[0].text.encode()
     text.close()
@@ -263,7 +251,7 @@ def an_index_changed(path: Path) -> None:
         (an_index_changed, StoreDamaged),
     ],
 )
-def test_a_backup_that_fails_its_check_is_refused_and_the_store_stays(
+def test_a_damaged_backup_is_refused_and_the_store_stays(
     open_memory: OpenMemory, backup: Path, tmp_path: Path, hurt: Callable[[Path], None], error: type[HoldfastError]
 ) -> None:
     hurt(backup)
@@ -276,7 +264,7 @@ def test_a_backup_that_fails_its_check_is_refused_and_the_store_stays(
     assert set(tmp_path.iterdir()) == before
 
 
-def test_a_damaged_store_is_replaced_and_kept_as_it_lies(backup: Path, tmp_path: Path) -> None:
+def test_a_damaged_store_is_replaced_and_kept_under_another_name(backup: Path, tmp_path: Path) -> None:
     hurt = tmp_path / "memory.db"
     garbage(hurt)
     before = hurt.read_bytes()
@@ -289,9 +277,7 @@ def test_a_damaged_store_is_replaced_and_kept_as_it_lies(backup: Path, tmp_path:
         assert memory.status().turns == 60
 
 
-def test_what_another_store_left_beside_the_path_does_not_get_into_the_restored_one(
-    backup: Path, tmp_path: Path
-) -> None:
+def test_a_leftover_wal_file_does_not_get_into_the_restored_store(backup: Path, tmp_path: Path) -> None:
     (tmp_path / "new.db-wal").write_bytes(b"left over")
     Memory.restore(backup, tmp_path / "new.db")
     assert not (tmp_path / "new.db-wal").exists()
@@ -299,19 +285,19 @@ def test_what_another_store_left_beside_the_path_does_not_get_into_the_restored_
         assert memory.status().turns == 60
 
 
-def test_a_store_in_use_can_be_restored_from_where_it_lies(open_memory: OpenMemory, tmp_path: Path) -> None:
-    """Not made by `backup`, but a store all the same: what is still in its WAL comes along."""
+def test_a_store_in_use_can_serve_as_a_backup(open_memory: OpenMemory, tmp_path: Path) -> None:
+    """A store file that `backup` did not make is copied with the contents of its WAL."""
     memory = open_memory()
     memory.ingest_many([user(f"line {number}") for number in range(10)], session="s")
     assert Memory.restore(tmp_path / "memory.db", tmp_path / "copy.db").turns == 10
 
 
-def test_what_cannot_be_restored_is_said(backup: Path, tmp_path: Path) -> None:
+def test_restore_errors_say_what_is_wrong(backup: Path, tmp_path: Path) -> None:
     for source, target, said in (
         (tmp_path / "none.db", tmp_path / "new.db", "there is no backup at"),
         (backup, backup, "is the backup itself"),
-        (backup, tmp_path, "is no file"),
-        (backup, "postgresql://host/db", "is a server"),
+        (backup, tmp_path, "is not a file"),
+        (backup, "postgresql://host/db", "on a server"),
     ):
         with pytest.raises(InputError, match=said):
             Memory.restore(source, target, force=True)

@@ -1,4 +1,4 @@
-"""Copying namespaces into another store: all or some, again and again, and through an interruption."""
+"""Copying namespaces between stores: all or some, repeatedly, and after an interruption."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def fill(open_memory: OpenMemory, name: str, *said: str) -> None:
         memory.ingest_many([user(text) for text in said])
 
 
-def test_all_namespaces_arrive_with_their_ids_and_places(open_memory: OpenMemory, tmp_path: Path) -> None:
+def test_copied_namespaces_keep_ids_and_positions(open_memory: OpenMemory, tmp_path: Path) -> None:
     fill(open_memory, "ana", "the harbour is quiet", "the ferry left")
     fill(open_memory, "ben", "the piano is tuned")
     made = Memory.copy(tmp_path / "from.db", tmp_path / "to.db", settings=QUICK)
@@ -41,7 +41,7 @@ def test_a_copy_gives_the_answers_of_its_source(open_memory: OpenMemory, tmp_pat
     assert json.dumps(answers(target), sort_keys=True) == json.dumps(answers(source), sort_keys=True)
 
 
-def test_only_the_namespaces_that_are_named_are_copied(open_memory: OpenMemory, tmp_path: Path) -> None:
+def test_only_the_given_namespaces_are_copied(open_memory: OpenMemory, tmp_path: Path) -> None:
     fill(open_memory, "ana", "the harbour is quiet")
     fill(open_memory, "ben", "the piano is tuned")
     made = Memory.copy(tmp_path / "from.db", tmp_path / "to.db", ["ben"], settings=QUICK)
@@ -51,7 +51,7 @@ def test_only_the_namespaces_that_are_named_are_copied(open_memory: OpenMemory, 
         Memory.copy(tmp_path / "from.db", tmp_path / "to.db", ["cleo"], settings=QUICK)
 
 
-def test_run_again_it_adds_what_is_new_and_nothing_twice(open_memory: OpenMemory, tmp_path: Path) -> None:
+def test_copying_again_adds_only_what_is_new(open_memory: OpenMemory, tmp_path: Path) -> None:
     fill(open_memory, "ana", "the harbour is quiet")
     Memory.copy(tmp_path / "from.db", tmp_path / "to.db", settings=QUICK)
     fill(open_memory, "ana", "the ferry left")
@@ -62,7 +62,7 @@ def test_run_again_it_adds_what_is_new_and_nothing_twice(open_memory: OpenMemory
     assert texts(open_memory("ana", file="to.db").recent()) == ["the ferry left", "the harbour is quiet"]
 
 
-def test_a_copy_that_was_broken_off_goes_on_where_it_stopped(open_memory: OpenMemory, tmp_path: Path) -> None:
+def test_an_interrupted_copy_continues_where_it_stopped(open_memory: OpenMemory, tmp_path: Path) -> None:
     fill(open_memory, "ana", "the harbour is quiet")
     fill(open_memory, "ben", *(f"mooring {number}" for number in range(2500)))
 
@@ -87,14 +87,14 @@ def test_a_copy_that_was_broken_off_goes_on_where_it_stopped(open_memory: OpenMe
 
 
 @pytest.mark.requirement("ADMIT-7")
-def test_secrets_are_masked_on_the_way_if_the_settings_say_so(open_memory: OpenMemory, tmp_path: Path) -> None:
+def test_copying_masks_secrets_if_redaction_is_on(open_memory: OpenMemory, tmp_path: Path) -> None:
     fill(open_memory, "ana", "my key is sk-proj-Zk3vQ8pLw2xN7rT5mB9cD4fG6hJ1")
     masking = replace(QUICK, log=replace(QUICK.log, redact_secrets=True))
     Memory.copy(tmp_path / "from.db", tmp_path / "to.db", settings=masking)
     assert "Zk3vQ8pLw2xN7rT5mB9cD4fG6hJ1" not in open_memory("ana", file="to.db").recent()[0].text
 
 
-def test_mistakes_are_named(open_memory: OpenMemory, tmp_path: Path) -> None:
+def test_copying_a_store_onto_itself_is_refused(open_memory: OpenMemory, tmp_path: Path) -> None:
     fill(open_memory, "ana", "the harbour is quiet")
-    with pytest.raises(InputError, match="both where to copy from and where to"):
+    with pytest.raises(InputError, match="are the same store"):
         Memory.copy(tmp_path / "from.db", tmp_path / "from.db", settings=QUICK)

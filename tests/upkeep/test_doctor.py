@@ -1,4 +1,4 @@
-"""The doctor finds what is wrong, heals what the log can heal, and raises no alarm over a clean store."""
+"""The doctor finds planted faults, repairs derived data, and reports nothing on a clean store."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from holdfast.log.messages import new_id
 from holdfast.memory import Memory
 from holdfast.settings import DoctorSettings, IndexSettings
 from holdfast.store.sqlite.transaction import position, vector_position
-from holdfast.store.store import Store
 from holdfast.store.types import Space
 from holdfast.testing import FailingEmbedder, FixedClock, HashEmbedder
 from holdfast.upkeep.findings import Diagnosis, Finding
@@ -37,7 +36,7 @@ def wrong(diagnosis: Diagnosis) -> list[str]:
 
 @contextmanager
 def tampering(path: Path) -> Iterator[apsw.Connection]:
-    """The store's file, opened behind its back."""
+    """Open the store's file with another connection."""
     connection = apsw.Connection(str(path / "memory.db"))
     connection.set_busy_timeout(10_000)
     yield connection
@@ -45,7 +44,7 @@ def tampering(path: Path) -> Iterator[apsw.Connection]:
 
 
 def talk(memory: Memory) -> None:
-    """A conversation with records, one of them replaced, and a turn that is cut into passages."""
+    """Ingest turns that give records, one of them superseded, and a turn that is cut into passages."""
     memory.ingest_many(
         [
             user("The API of our shop runs on port 8080.", at=NOW - timedelta(days=9)),
@@ -70,7 +69,7 @@ def patient(open_memory: OpenMemory) -> Memory:
 
 @pytest.mark.requirement("KEEP-3")
 @pytest.mark.parametrize("tail", [1, 10_000])
-def test_a_clean_store_is_healthy_and_nothing_is_found_in_it(open_memory: OpenMemory, tail: int) -> None:
+def test_a_clean_store_is_healthy_without_findings(open_memory: OpenMemory, tail: int) -> None:
     settings = replace(QUICK, index=IndexSettings(tail=tail, vector_tail=tail))
     memory = open_memory(settings=settings, clock=FixedClock(datetime(2026, 9, 2, tzinfo=UTC)))
     ingest_month(memory)
@@ -80,7 +79,7 @@ def test_a_clean_store_is_healthy_and_nothing_is_found_in_it(open_memory: OpenMe
     memory.compact(session, force=True)
     made = memory.doctor()
     assert made.healthy and made.memories > 100
-    assert set(wrong(made)) <= {"stale"}, "what was planned may have passed"
+    assert set(wrong(made)) <= {"stale"}, "some plans may have expired"
     memory.rebuild()
     assert set(wrong(memory.doctor())) <= {"stale"}
 
@@ -90,11 +89,8 @@ def test_an_empty_namespace_is_healthy(memory: Memory) -> None:
     assert (made.healthy, made.memories, wrong(made)) == (True, 0, [])
 
 
-# What texts tell --------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.requirement("KEEP-3")
-def test_copies_and_near_copies_are_found_and_other_values_are_none(patient: Memory) -> None:
+def test_duplicates_are_found_and_different_values_are_not(patient: Memory) -> None:
     first = patient.remember("Deploys happen on Fridays at four")
     second = patient.remember("deploys happen on fridays, at four!")
     patient.remember("Our deploys happen on Fridays at four")
@@ -132,7 +128,7 @@ def _rewrite(file: apsw.Connection, like: str, text: str) -> None:
 
 
 @pytest.mark.requirement("KEEP-3")
-def test_what_was_planned_and_has_passed_is_stale_and_what_is_so_each_week_is_not(open_memory: OpenMemory) -> None:
+def test_expired_plans_are_stale_and_weekly_facts_are_not(open_memory: OpenMemory) -> None:
     clock = FixedClock(NOW)
     memory = open_memory(clock=clock)
     memory.remember("The dentist appointment is on 12 May 2026")
@@ -144,12 +140,10 @@ def test_what_was_planned_and_has_passed_is_stale_and_what_is_so_each_week_is_no
 
 
 @pytest.mark.requirement("KEEP-3")
-def test_a_frame_of_ours_that_was_ingested_again_is_found(patient: Memory) -> None:
+def test_an_ingested_context_frame_is_found(patient: Memory) -> None:
     patient.ingest("[[memory abcdefghijkl begins]]\nrecalled\n[[memory abcdefghijkl ends]]")
     assert found(patient.doctor(), "recalled frames in turns").count == 1
 
-
-# What the tables tell ---------------------------------------------------------------------------------------------
 
 NS = 1
 FIRST, SECOND, FOURTH = (vector_position(NS, 0, Space.TURN, num) for num in (1, 2, 4))
@@ -203,7 +197,7 @@ FAULTS: dict[str, tuple[str, str]] = {
 
 @pytest.mark.requirement("KEEP-3")
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_planted_fault_is_found_and_healed(
+def test_a_planted_fault_is_found_and_repaired(
     open_memory: OpenMemory, patient: Memory, tmp_path: Path, fault: str
 ) -> None:
     before = answers(patient, ["port of the shop", "Anna", "harbour"])
@@ -228,19 +222,19 @@ def _without_receipts(said: object) -> object:
 
 
 @pytest.mark.requirement("KEEP-3", "RECALL-12")
-def test_vectors_of_another_model_are_told_and_can_be_dropped(open_memory: OpenMemory, patient: Memory) -> None:
+def test_vectors_of_another_model_are_reported_and_can_be_dropped(open_memory: OpenMemory, patient: Memory) -> None:
     patient.close()
     other = open_memory(settings=EAGER, embedder=OtherEmbedder(), clock=FixedClock(NOW))
     other.flush()
     made = other.doctor()
     mixed = found(made, "mixed fingerprints")
-    assert mixed.count > 0 and made.healthy, "they are never compared: no harm, only room"
+    assert mixed.count > 0 and made.healthy, "they are never compared: they only take space"
     healed = other.doctor(fix=True)
     assert healed.fixed == ("mixed fingerprints",) and other.search("Anna")
 
 
 @pytest.mark.requirement("KEEP-3")
-def test_a_store_that_is_behind_is_not_healthy_and_the_rest_is_told_all_the_same(open_memory: OpenMemory) -> None:
+def test_a_store_that_is_behind_is_unhealthy_and_still_audited(open_memory: OpenMemory) -> None:
     settings = replace(QUICK, doctor=DoctorSettings(wait_s=0.2))
     memory = open_memory(embedder=FailingEmbedder(down=True), settings=settings)
     memory.ingest("My sister Anna lives in Rome.")
@@ -249,14 +243,14 @@ def test_a_store_that_is_behind_is_not_healthy_and_the_rest_is_told_all_the_same
 
 
 @pytest.mark.requirement("KEEP-3")
-def test_what_the_engine_says_of_its_file_is_in_the_verdict(patient: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_integrity_checks_of_the_engine_are_reported(patient: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Store, "check", lambda _: ["row 3 missing from index log_by_id"])
     made = patient.doctor()
     assert not made.healthy and found(made, "integrity").examples[0].why == "row 3 missing from index log_by_id"
 
 
 @pytest.mark.requirement("KEEP-3", "ADMIT-7")
-def test_secrets_in_turns_are_looked_for_where_the_log_is_to_hold_none(open_memory: OpenMemory) -> None:
+def test_secrets_in_turns_are_reported_if_redaction_is_on(open_memory: OpenMemory) -> None:
     secret = "the token is ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     open_memory().ingest(secret)
     strict = replace(QUICK, log=replace(QUICK.log, redact_secrets=True))
@@ -264,7 +258,7 @@ def test_secrets_in_turns_are_looked_for_where_the_log_is_to_hold_none(open_memo
 
 
 @pytest.mark.requirement("KEEP-3")
-def test_the_limits_decide_the_verdict(open_memory: OpenMemory) -> None:
+def test_the_limits_decide_whether_a_store_is_healthy(open_memory: OpenMemory) -> None:
     settings = replace(QUICK, doctor=DoctorSettings(max_duplicates=0.6))
     memory = open_memory(settings=settings)
     memory.remember("Deploys happen on Fridays")
@@ -274,7 +268,7 @@ def test_the_limits_decide_the_verdict(open_memory: OpenMemory) -> None:
 
 
 @pytest.mark.requirement("KEEP-3", "INV-4")
-def test_another_namespace_is_neither_looked_at_nor_touched(open_memory: OpenMemory, patient: Memory) -> None:
+def test_the_doctor_neither_reads_nor_changes_other_namespaces(open_memory: OpenMemory, patient: Memory) -> None:
     other = open_memory("ben", settings=EAGER)
     talk(other)
     before = answers(other, ["Anna"])
@@ -284,7 +278,7 @@ def test_another_namespace_is_neither_looked_at_nor_touched(open_memory: OpenMem
     assert answers(other, ["Anna"]) == before and wrong(other.doctor()) == []
 
 
-def test_a_record_id_is_told_so_that_it_can_be_forgotten(patient: Memory) -> None:
+def test_findings_give_record_ids_that_can_be_forgotten(patient: Memory) -> None:
     patient.remember("Deploys happen on Fridays")
     patient.remember("Deploys happen on Fridays!")
     (copy,) = found(patient.doctor(), "duplicates").examples

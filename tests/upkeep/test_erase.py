@@ -1,4 +1,4 @@
-"""Erase destroys what is named exactly, with everything made of it; all else stays, and it does not come back."""
+"""Erase destroys exactly what is named with everything derived from it, and it does not come back."""
 
 from __future__ import annotations
 
@@ -35,24 +35,19 @@ def records(memory: Memory) -> list[Record]:
 
 
 def bytes_of(path: Path) -> bytes:
-    """Every byte of the store's files; the store must be closed, or its locks would go."""
+    """Return every byte of the store's files; the store must be closed, or reading would drop its locks."""
     return b"".join(file.read_bytes() for file in sorted(path.parent.glob(path.name + "*")))
 
 
 def everything(memory: Memory) -> str:
-    """All that a memory has to say, as one text."""
+    """Return the export and all answers of a memory as one text."""
     out = io.BytesIO()
     memory.export(out)
     return out.getvalue().decode() + json.dumps(answers(memory), default=str, ensure_ascii=False)
 
 
-# What goes ------------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.requirement("INV-1")
-def test_an_erased_turn_is_gone_from_the_log_from_recall_and_from_every_byte(
-    open_memory: OpenMemory, tmp_path: Path
-) -> None:
+def test_an_erased_turn_is_gone_from_log_search_and_files(open_memory: OpenMemory, tmp_path: Path) -> None:
     memory = open_memory(settings=EAGER)
     turns = memory.ingest_many(PARROT, session="pets")
     memory.flush()
@@ -114,7 +109,7 @@ def test_erasing_the_session_al_leaves_the_session_alice(memory: Memory) -> None
     assert texts(memory.thread("alice")) == ["two"] and memory.thread("al") == []
 
 
-def test_a_remembered_record_goes_with_its_forgetting(memory: Memory, tmp_path: Path) -> None:
+def test_erasing_a_remembered_record_also_erases_its_forget_act(memory: Memory, tmp_path: Path) -> None:
     kept = memory.remember("Deploys happen on Fridays")
     gone = memory.remember("The Brouwkelder opens with the code 77120934")
     memory.forget(gone.id)
@@ -126,7 +121,7 @@ def test_a_remembered_record_goes_with_its_forgetting(memory: Memory, tmp_path: 
     assert b"Brouwkelder" not in bytes_of(tmp_path / "memory.db")
 
 
-def test_a_record_of_turns_is_not_read_out_of_them_again_and_they_are_named(memory: Memory) -> None:
+def test_an_erased_record_is_not_derived_again_and_its_turns_are_named(memory: Memory) -> None:
     turn = memory.ingest("My cousin Tzeliovar repairs clocks.", session="s")
     again = memory.ingest("My cousin Tzeliovar repairs clocks!", session="t")
     memory.flush()
@@ -141,10 +136,7 @@ def test_a_record_of_turns_is_not_read_out_of_them_again_and_they_are_named(memo
     assert [one.what for one in memory.why(turn.id).decisions if "erased" in one.what] == ["refused: erased"]
 
 
-# What stays -----------------------------------------------------------------------------------------------------------
-
-
-def test_what_was_merged_of_two_turns_is_derived_of_the_other(memory: Memory) -> None:
+def test_a_merged_record_is_derived_again_from_the_remaining_turn(memory: Memory) -> None:
     first = memory.ingest("My cousin Tzeliovar repairs clocks.", session="s")
     second = memory.ingest("My cousin Tzeliovar repairs clocks.", session="t")
     memory.flush()
@@ -153,7 +145,7 @@ def test_what_was_merged_of_two_turns_is_derived_of_the_other(memory: Memory) ->
     assert (record.turn_ids, record.evidence_count) == ((second.id,), 1)
 
 
-def test_what_an_erased_turn_replaced_holds_again(memory: Memory) -> None:
+def test_a_record_superseded_by_an_erased_turn_is_live_again(memory: Memory) -> None:
     memory.ingest("The API of our shop runs on port 8080.", session="s", at="2026-05-02T18:00:00Z")
     newer = memory.ingest("The API of our shop runs on port 9090.", session="s", at="2026-05-03T18:00:00Z")
     memory.flush()
@@ -162,7 +154,7 @@ def test_what_an_erased_turn_replaced_holds_again(memory: Memory) -> None:
     assert [one.text for one in records(memory)] == ["The API of our shop runs on port 8080."]
 
 
-def test_what_was_forgotten_stays_forgotten_when_one_of_its_turns_is_erased(memory: Memory) -> None:
+def test_a_forgotten_record_stays_forgotten_when_a_turn_of_it_is_erased(memory: Memory) -> None:
     first = memory.ingest("My cousin Tzeliovar repairs clocks.", session="s")
     memory.ingest("My cousin Tzeliovar repairs clocks.", session="t")
     memory.flush()
@@ -171,7 +163,7 @@ def test_what_was_forgotten_stays_forgotten_when_one_of_its_turns_is_erased(memo
     assert records(memory) == []
 
 
-def test_views_after_an_erase_are_those_of_a_memory_that_never_had_the_turn(open_memory: OpenMemory) -> None:
+def test_views_after_an_erase_equal_those_of_a_log_without_the_turn(open_memory: OpenMemory) -> None:
     memory, other = open_memory(settings=EAGER), open_memory(file="other.db", settings=EAGER)
     said = [
         dict(one, at=f"2026-05-0{1 + number}T10:00:{at:02d}Z")
@@ -185,19 +177,19 @@ def test_views_after_an_erase_are_those_of_a_memory_that_never_had_the_turn(open
         target.flush()
     memory.erase(turn=memory.thread("s0")[4].id)
 
-    def told(target: Memory) -> object:
+    def views(target: Memory) -> object:
         found = [
             [(hit.text, round(hit.score, 5)) for hit in target.search(question, limit=40)]
             for question in ("tortoise", "spare key", "who works where")
         ]
         return found, sorted((one.text, one.kind, one.evidence_count, len(one.turn_ids)) for one in records(target))
 
-    assert told(memory) == told(other)
+    assert views(memory) == views(other)
     memory.rebuild()
-    assert told(memory) == told(other)
+    assert views(memory) == views(other)
 
 
-def test_a_digest_of_an_erased_turn_is_made_anew_of_the_turns_that_stay(open_memory: OpenMemory) -> None:
+def test_a_summary_of_an_erased_turn_is_remade_from_the_others(open_memory: OpenMemory) -> None:
     settings = replace(QUICK, compact=CompactSettings(automatic=False))
     memory = open_memory(settings=settings)
     turns = memory.ingest_many([one for number in range(5) for one in talk(number)], session="s")
@@ -218,7 +210,7 @@ def test_a_digest_of_an_erased_turn_is_made_anew_of_the_turns_that_stay(open_mem
     assert memory.active("s").summaries == after.summaries
 
 
-def test_what_a_model_proposed_with_the_words_of_an_erased_turn_goes(open_memory: OpenMemory, tmp_path: Path) -> None:
+def test_model_proposals_with_words_of_an_erased_turn_are_erased(open_memory: OpenMemory, tmp_path: Path) -> None:
     def propose(text: str, *turns: int) -> str:
         item = {"text": text, "kind": "fact", "turns": list(turns), "basis": "stated", "supersedes": None}
         return json.dumps({"candidates": [item]})
@@ -252,13 +244,10 @@ def test_what_a_model_proposed_with_the_words_of_an_erased_turn_goes(open_memory
     assert b"Zhiofruquae" not in bytes_of(tmp_path / "memory.db")
 
 
-# What does not come back ----------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("given", ["nothing", "times", "keys"])
 @pytest.mark.parametrize("gone", [0, 2, 4])
 @pytest.mark.requirement("LOG-7")
-def test_the_same_history_again_brings_nothing_back_and_adds_what_is_new(memory: Memory, given: str, gone: int) -> None:
+def test_reingesting_a_history_restores_no_erased_turn(memory: Memory, given: str, gone: int) -> None:
     said = [
         one
         | ({"at": f"2026-05-04T10:00:0{at}Z"} if given == "times" else {})
@@ -277,7 +266,7 @@ def test_the_same_history_again_brings_nothing_back_and_adds_what_is_new(memory:
     assert memory.ingest_many([*said, user("And one more thing.")], session="pets")[-1].id == again[-1].id
 
 
-def test_a_whole_conversation_again_does_not_even_bring_its_name_back(memory: Memory, tmp_path: Path) -> None:
+def test_reingesting_an_erased_session_does_not_restore_its_name(memory: Memory, tmp_path: Path) -> None:
     turns = memory.ingest_many(PARROT, session="Grimwaldia")
     memory.erase(session="Grimwaldia")
     again = memory.ingest_many(PARROT, session="Grimwaldia")
@@ -286,7 +275,7 @@ def test_a_whole_conversation_again_does_not_even_bring_its_name_back(memory: Me
     assert b"Grimwaldia" not in bytes_of(tmp_path / "memory.db")
 
 
-def test_a_turn_said_again_alone_is_known_by_its_key_or_its_time_and_else_it_is_new(memory: Memory) -> None:
+def test_an_erased_turn_is_recognised_by_key_or_time_else_it_is_new(memory: Memory) -> None:
     keyed = memory.ingest("My boat is called Zhiofru.", session="s", key="m-1")
     timed = memory.ingest("My cat is called Qumwaia.", session="s", at="2026-05-04T10:00:00Z")
     plain = memory.ingest("ok", session="s")
@@ -299,7 +288,7 @@ def test_a_turn_said_again_alone_is_known_by_its_key_or_its_time_and_else_it_is_
     assert texts(memory.thread("s")) == ["ok"]
 
 
-def test_an_old_export_brings_nothing_back(open_memory: OpenMemory, tmp_path: Path) -> None:
+def test_an_old_export_does_not_restore_erased_lines(open_memory: OpenMemory, tmp_path: Path) -> None:
     memory = open_memory()
     memory.ingest_many(talk(1), session="s")
     memory.remember("Kwezimbaru is the password hint")
@@ -316,9 +305,7 @@ def test_an_old_export_brings_nothing_back(open_memory: OpenMemory, tmp_path: Pa
     assert memory.recent(10) == [] and records(memory) == []
 
 
-def test_an_erase_is_in_the_export_without_content_and_the_export_goes_elsewhere(
-    open_memory: OpenMemory, tmp_path: Path
-) -> None:
+def test_an_export_contains_tombstones_without_content(open_memory: OpenMemory, tmp_path: Path) -> None:
     memory = open_memory()
     turns = memory.ingest_many(PARROT, session="pets")
     memory.flush()
@@ -335,7 +322,7 @@ def test_an_erase_is_in_the_export_without_content_and_the_export_goes_elsewhere
     assert other.status().erased == 1
 
 
-def test_a_namespace_that_was_erased_can_be_begun_anew(open_memory: OpenMemory) -> None:
+def test_an_erased_namespace_can_be_used_again(open_memory: OpenMemory) -> None:
     memory = open_memory(settings=EAGER)
     memory.ingest_many(PARROT, session="pets")
     memory.flush()
@@ -349,17 +336,14 @@ def test_a_namespace_that_was_erased_can_be_begun_anew(open_memory: OpenMemory) 
     assert texts(memory.recent(10)) == ["We start again from here."]
 
 
-# The door -------------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("asked", [{}, {"session": "s", "turn": "t"}, {"session": "s", "namespace": True}])
-def test_exactly_one_thing_is_erased(memory: Memory, asked: dict[str, object]) -> None:
-    with pytest.raises(InputError, match="erase one thing"):
+def test_erase_needs_exactly_one_scope(memory: Memory, asked: dict[str, object]) -> None:
+    with pytest.raises(InputError, match="exactly one of session"):
         memory.erase(**asked)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("asked", [{"session": "pet"}, {"turn": "t-"}, {"record": "r-"}, {"turn": "pets"}])
-def test_what_is_not_named_exactly_is_not_found_and_nothing_happens(memory: Memory, asked: dict[str, str]) -> None:
+def test_erase_needs_an_exact_name(memory: Memory, asked: dict[str, str]) -> None:
     memory.ingest_many(PARROT, session="pets")
     memory.flush()
     before = answers(memory)
@@ -368,14 +352,14 @@ def test_what_is_not_named_exactly_is_not_found_and_nothing_happens(memory: Memo
     assert answers(memory) == before
 
 
-def test_another_namespaces_turn_cannot_be_erased_from_here(open_memory: OpenMemory) -> None:
+def test_a_turn_of_another_namespace_cannot_be_erased(open_memory: OpenMemory) -> None:
     turn = open_memory("ben").ingest("ben's own words", session="s")
     with pytest.raises(NotFound):
         open_memory("ana").erase(turn=turn.id)
     assert texts(open_memory("ben").thread("s")) == ["ben's own words"]
 
 
-def test_an_erase_succeeds_while_the_embedder_is_down_and_says_what_waits(open_memory: OpenMemory) -> None:
+def test_an_erase_succeeds_while_the_embedder_is_down(open_memory: OpenMemory) -> None:
     embedder = FailingEmbedder(HashEmbedder())
     memory = open_memory(embedder=embedder)
     turns = memory.ingest_many(PARROT, session="pets")
@@ -388,7 +372,7 @@ def test_an_erase_succeeds_while_the_embedder_is_down_and_says_what_waits(open_m
     embedder.down = False
 
 
-def test_the_async_twin_erases_too(tmp_path: Path) -> None:
+def test_async_memory_can_erase(tmp_path: Path) -> None:
     async def live() -> None:
         async with AsyncMemory(tmp_path / "a.db", "ana", embedder=HashEmbedder(), settings=QUICK) as memory:
             await memory.ingest("gone soon", session="s")

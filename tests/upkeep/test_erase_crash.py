@@ -1,10 +1,15 @@
-"""kill -9 during an erase: the next open finishes it, or nothing happened."""
+"""kill -9 during an erase: the next open finishes it, or nothing happened.
+
+Run as a program (PATH FIRST STRIDE), this module copies the store, erases a session in a fork of itself and kills it
+after its k-th file operation (tests/torture/killing.py), for each k. It prints "killed" or "done" for each k.
+"""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -13,14 +18,15 @@ from holdfast.memory import Memory
 from holdfast.testing import HashEmbedder
 from tests.support.memories import QUICK
 from tests.support.people import own_words, talk
+from tests.torture.killing import die_at_each
 
 SETTINGS = replace(QUICK, compact=replace(QUICK.compact, automatic=False))
 STRIDE = 23
-"""Steps between two kills: about twenty of the few hundred that an erase has."""
+"""File operations between two kills: about twenty kills of the few hundred operations of an erase."""
 
 
 @pytest.mark.requirement("KEEP-4", "INV-1")
-def test_an_erase_that_is_killed_anywhere_is_finished_by_the_next_open_or_did_not_happen(tmp_path: Path) -> None:
+def test_a_killed_erase_is_finished_by_the_next_open_or_did_not_happen(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     with Memory(path, "ana", embedder=HashEmbedder(), settings=SETTINGS) as memory:
         kept = memory.ingest_many(talk(1), session="kept")
@@ -29,7 +35,7 @@ def test_an_erase_that_is_killed_anywhere_is_finished_by_the_next_open_or_did_no
         memory.compact("gone", force=True)
         memory.flush()
     done = subprocess.run(
-        [sys.executable, "-m", "tests.upkeep.erasing", str(path), "1", str(STRIDE)],
+        [sys.executable, "-m", "tests.upkeep.test_erase_crash", str(path), "1", str(STRIDE)],
         capture_output=True, text=True, timeout=600, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
@@ -48,3 +54,8 @@ def test_an_erase_that_is_killed_anywhere_is_finished_by_the_next_open_or_did_no
             files = b"".join(file.read_bytes() for file in tmp_path.glob(copy.name + "*"))
             assert [word for word in own_words(2) if word.encode() in files or word.lower().encode() in files] == []
     assert whole > 2
+
+
+if __name__ == "__main__":
+    store, first, stride = sys.argv[1:]
+    die_at_each(store, count(int(first), int(stride)), lambda memory: memory.erase(session="gone"))

@@ -1,4 +1,4 @@
-"""The proof finds what is there and nothing else; people, turns and records go without a trace."""
+"""The erase proof finds what remains and nothing else; erased people leave no trace."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.requirement("KEEP-4")
 
 
 def traces_left(path: Path, words: Sequence[str]) -> list[str]:
-    """Which of the words any file of a closed store still holds, whatever the capitals, in UTF-8 or UTF-16."""
+    """Return the words that a file of a closed store still contains, in any case, in UTF-8 or UTF-16."""
     left = b"".join(file.read_bytes() for file in path.parent.glob(path.name + "*"))
     return [
         word
@@ -40,22 +40,19 @@ def vocabulary(path: Path) -> set[str]:
     return {str(term) for (term,) in connection.execute("SELECT DISTINCT term FROM postings")}
 
 
-# The search -----------------------------------------------------------------------------------------------------------
-
-
-def test_many_strings_are_found_in_one_pass_and_no_others() -> None:
+def test_byte_search_finds_all_patterns_and_no_others() -> None:
     rng = random.Random(3)
     piece = rng.randbytes(50_000)
     there = [piece[at : at + rng.randrange(6, 60)] for at in (0, 17, 49_000, *range(100, 40_000, 371))]
     absent = [rng.randbytes(6) for _ in range(500)]
     assert (
-        ByteSearch([*there, *absent]).found(piece) == {one for one in [*there, *absent] if one in piece} >= set(there)
+        ByteSearch([*there, *absent]).matches(piece) == {one for one in [*there, *absent] if one in piece} >= set(there)
     )
-    assert ByteSearch([b"abcdef"]).found(b"abcde") == set() and ByteSearch([]).found(piece) == set()
-    assert ByteSearch([b"abcdef", b"abcdefg"]).found(b"..abcdefg") == {b"abcdef", b"abcdefg"}
+    assert ByteSearch([b"abcdef"]).matches(b"abcde") == set() and ByteSearch([]).matches(piece) == set()
+    assert ByteSearch([b"abcdef", b"abcdefg"]).matches(b"..abcdefg") == {b"abcdef", b"abcdefg"}
 
 
-def test_before_the_file_is_swept_the_proof_finds_what_lies_about(open_memory: OpenMemory, tmp_path: Path) -> None:
+def test_the_proof_finds_leftovers_before_the_file_is_swept(open_memory: OpenMemory, tmp_path: Path) -> None:
     memory = open_memory(settings=EAGER)
     turn = memory.ingest("My boat is called Zhiofruquae.", session="s")
     memory.ingest("The harbour is quiet.", session="s")
@@ -73,7 +70,7 @@ def test_before_the_file_is_swept_the_proof_finds_what_lies_about(open_memory: O
     store.close()
 
 
-def test_words_of_others_are_not_distinctive_and_are_counted(memory: Memory) -> None:
+def test_words_that_remain_elsewhere_are_counted_as_not_distinctive(memory: Memory) -> None:
     memory.ingest("Zhiofruquae lies in the harbour of Mwaethoklio.", session="s")
     turn = memory.ingest("Zhiofruquae was sold to Pfuoskazha.", session="s")
     memory.flush()
@@ -82,7 +79,7 @@ def test_words_of_others_are_not_distinctive_and_are_counted(memory: Memory) -> 
     assert memory.search("Zhiofruquae", kind="turn")[0].text.endswith("Mwaethoklio.")
 
 
-def test_backups_and_exports_are_named_and_searched_but_not_touched(memory: Memory, tmp_path: Path) -> None:
+def test_backups_and_exports_are_searched_but_not_changed(memory: Memory, tmp_path: Path) -> None:
     memory.ingest("My boat is called Zhiofruquae.", session="s")
     memory.flush()
     memory.backup(tmp_path / "backup.db")
@@ -95,9 +92,7 @@ def test_backups_and_exports_are_named_and_searched_but_not_touched(memory: Memo
     assert (tmp_path / "backup.db").read_bytes() == before
 
 
-def test_a_reader_of_an_older_state_delays_the_sweep_and_the_next_one_finishes_it(
-    open_memory: OpenMemory, tmp_path: Path
-) -> None:
+def test_an_open_reader_delays_the_sweep_until_the_next_open(open_memory: OpenMemory, tmp_path: Path) -> None:
     settings = replace(QUICK, store=replace(QUICK.store, busy_s=0.05))
     memory = open_memory(settings=settings)
     memory.ingest("My boat is called Zhiofruquae.", session="s")
@@ -117,11 +112,8 @@ def test_a_reader_of_an_older_state_delays_the_sweep_and_the_next_one_finishes_i
     assert traces_left(tmp_path / "memory.db", ["Zhiofruquae"]) == []
 
 
-# One of fifty ---------------------------------------------------------------------------------------------------------
-
-
 def said(memory: Memory, number: int) -> object:
-    """Everything a person's memory answers to their own questions, and what stands for their conversation."""
+    """Return everything a person's memory answers to their own questions, and the active view of their session."""
     view = memory.active("talk")
     return (
         [plain(list(memory.search(question, limit=10))) for question in questions(number)],
@@ -135,7 +127,7 @@ _FAST_SEEDS = 4  # the other sixteen run with `make torture`
 
 
 @pytest.mark.requirement("SAFE-5")
-def test_one_of_fifty_people_goes_without_a_trace_and_the_others_answer_as_before(tmp_path: Path) -> None:
+def test_erasing_one_of_fifty_people_leaves_no_trace_and_others_unchanged(tmp_path: Path) -> None:
     settings = replace(EAGER, compact=CompactSettings(automatic=False, size=8))
     path = tmp_path / "memory.db"
     before = {}
@@ -164,15 +156,12 @@ def test_one_of_fifty_people_goes_without_a_trace_and_the_others_answer_as_befor
                 assert said(memory, number) == before[number]
 
 
-# Random erases --------------------------------------------------------------------------------------------------------
-
-
 Marks = dict[str, tuple[str, str]]
-"""By id of a turn or record its session and the word that only it has."""
+"""Session and unique word of each turn or record, by id."""
 
 
 def grow(memory: Memory, rng: random.Random, marks: Marks) -> None:
-    """A few turns and acts."""
+    """Add a few turns and acts."""
     for session in rng.sample(["alpha", "beta", "gamma"], 2):
         for _ in range(rng.randrange(1, 5)):
             word = coined(rng)
@@ -194,7 +183,7 @@ def grow(memory: Memory, rng: random.Random, marks: Marks) -> None:
 
 
 def erase_one(memory: Memory, rng: random.Random, marks: Marks) -> list[str]:
-    """Erase something; the words that must be gone then."""
+    """Erase something at random and return the words that must be gone."""
     noun = rng.choice(sorted(marks))
     session, _ = marks[noun]
     gone = [noun]
@@ -227,9 +216,9 @@ def test_ten_random_erases_leave_no_trace_and_lose_nothing_else(tmp_path: Path, 
             assert {noun: memory.why(noun).text for noun in marks} == {noun: before[noun] for noun in marks}
             assert memory.status().turns == sum(noun.startswith("t-") for noun in marks)
         assert memory.check() == []
-        told = plain(memory.recent(1000, kind="record"))
+        before_rebuild = plain(memory.recent(1000, kind="record"))
         memory.rebuild()
-        assert plain(memory.recent(1000, kind="record")) == told
+        assert plain(memory.recent(1000, kind="record")) == before_rebuild
     assert traces_left(path, gone) == []
     kept = {word for _, word in marks.values()}
     assert set(traces_left(path, sorted(kept))) == kept

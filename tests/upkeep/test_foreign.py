@@ -1,4 +1,4 @@
-"""The memories of other systems are audited as they lie: mem0, MEMORY.md files, MCP's reference memory."""
+"""Audits of other systems' memories: mem0, MEMORY.md files, MCP's reference memory."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MEMORIES = [
     ("m5", "The dentist appointment is on 12 January 2026", "2026-01-08T10:00:00-08:00"),
     ("m6", "Has a sister, Anna, who lives in Rome", "2026-01-09T10:00:00-08:00"),
 ]
-"""One of each kind that the audit looks for, and two that are sound."""
+"""One memory for each check, and two without problems."""
 
 
 def audit(path: Path) -> Diagnosis:
@@ -96,7 +96,7 @@ def old_mem0_history(folder: Path) -> Path:
 
 @pytest.mark.requirement("KEEP-3")
 @pytest.mark.parametrize("write", [mem0_list, mem0_results, mem0_lines, mem0_history, old_mem0_history])
-def test_a_mem0_store_is_audited_in_every_shape_it_comes_in(tmp_path: Path, write: Callable[[Path], Path]) -> None:
+def test_every_mem0_format_is_audited(tmp_path: Path, write: Callable[[Path], Path]) -> None:
     made = audit(write(tmp_path))
     assert made.system.startswith("mem0") and not made.healthy
     assert ids(made, "duplicates") == ["m2"]
@@ -107,7 +107,7 @@ def test_a_mem0_store_is_audited_in_every_shape_it_comes_in(tmp_path: Path, writ
 
 
 @pytest.mark.requirement("KEEP-3")
-def test_what_the_history_deletes_or_changes_is_read_as_it_ended(tmp_path: Path) -> None:
+def test_the_last_event_of_a_mem0_history_counts(tmp_path: Path) -> None:
     path = mem0_history(tmp_path)
     connection = apsw.Connection(str(path))
     connection.execute(
@@ -141,13 +141,13 @@ def test_a_folder_of_notes_is_audited_line_by_line(tmp_path: Path) -> None:
     made = audit(folder_of_notes(tmp_path))
     assert (made.system, made.memories) == ("markdown", 8)
     assert ids(made, "duplicates") == ["memory/plan.md:4"]
-    assert ids(made, "junk") == ["memory/plan.md:5"], "a rule is no command here"
+    assert ids(made, "junk") == ["memory/plan.md:5"], "here a command is a rule, not junk"
     assert ids(made, "secrets") == ["memory/plan.md:6"]
     assert ids(made, "orphans") == ["CLAUDE.md:9"]
 
 
 @pytest.mark.requirement("KEEP-3")
-def test_one_file_of_notes_is_audited_too_and_a_sound_one_is_healthy(tmp_path: Path) -> None:
+def test_a_single_clean_notes_file_is_healthy(tmp_path: Path) -> None:
     path = tmp_path / "MEMORY.md"
     path.write_text(
         "# Memory\n\n- The shop's API runs on port 9090\n* Ana lives in Lisbon\n- [x] The crane is repaired\n"
@@ -157,7 +157,7 @@ def test_one_file_of_notes_is_audited_too_and_a_sound_one_is_healthy(tmp_path: P
 
 
 @pytest.mark.requirement("KEEP-3")
-def test_a_graph_of_mcps_reference_memory_is_audited(tmp_path: Path) -> None:
+def test_an_mcp_memory_graph_is_audited(tmp_path: Path) -> None:
     path = tmp_path / "memory.jsonl"
     lines = [
         {"type": "entity", "name": "Ana", "entityType": "person", "observations": ["Prefers tea", "Lives in Lisbon"]},
@@ -180,7 +180,7 @@ def test_a_graph_of_mcps_reference_memory_is_audited(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("KEEP-3", "SAFE-4")
 @pytest.mark.parametrize("mark", ["\u2028", "\u2029", "\x85"], ids=ascii)
-def test_an_odd_end_of_line_inside_a_text_ends_no_line_of_a_file(tmp_path: Path, mark: str) -> None:
+def test_unicode_line_separators_do_not_split_json_lines(tmp_path: Path, mark: str) -> None:
     said = f"Lives in Lisbon{mark}since 2019"
     graph = {"type": "entity", "name": "Ana", "entityType": "person", "observations": [said, "Prefers tea"]}
     rows = [{"id": "m1", "memory": said}, {"id": "m2", "memory": "Prefers tea"}]
@@ -191,17 +191,21 @@ def test_an_odd_end_of_line_inside_a_text_ends_no_line_of_a_file(tmp_path: Path,
 
 
 HOSTILE: dict[str, tuple[str, bytes, str]] = {
-    "no JSON": ("a.json", b"{not json", "is no JSON"),
+    "no JSON": ("a.json", b"{not json", "is not JSON"),
     "no list": ("a.json", b'{"results": 3}', "no list of memories"),
     "a number for a memory": ("a.json", b"[3]", "memory 1 .* neither a text nor an object"),
     "a memory without a text": ("a.json", b'[{"id": 1}]', "memory 1 .* has no text"),
     "a bomb of brackets": ("a.json", b"[" * 200_000, "nested too deeply"),
     "a number of many digits": ("a.json", b"[" + b"9" * 10_000 + b"]", "cannot be read"),
     "nothing": ("a.json", b"  \n", "is empty"),
-    "no text": ("a.json", b"\xff\xfe\x00\x01", "no text in UTF-8"),
-    "a line that is none": ("a.jsonl", b'{"type": "entity", "entityType": "x", "name": "a"}\n{', "line 2 is no JSON"),
+    "no text": ("a.json", b"\xff\xfe\x00\x01", "is not UTF-8 text"),
+    "a broken line": ("a.jsonl", b'{"type": "entity", "entityType": "x", "name": "a"}\n{', "line 2 is not JSON"),
     "an entity without a name": ("a.jsonl", b'{"type": "entity", "entityType": "x"}', "line 1: an entity needs a name"),
-    "a relation to nobody": ("a.jsonl", b'{"type": "relation", "relationType": "x"}', "line 1: a relation needs"),
+    "an incomplete relation": (
+        "a.jsonl",
+        b'{"type": "relation", "relationType": "x"}',
+        "line 1: a relation needs",
+    ),
     "half a database": ("history.db", b"SQLite format 3\x00" + b"\x00" * 50, "cannot read .* as an SQLite file"),
     "too large": ("a.json", b'["' + b"a" * 1_100_000 + b'"]', "larger than 1 MB"),
 }
@@ -209,7 +213,7 @@ HOSTILE: dict[str, tuple[str, bytes, str]] = {
 
 @pytest.mark.requirement("KEEP-3", "SAFE-4")
 @pytest.mark.parametrize("kind", HOSTILE)
-def test_a_hostile_file_is_refused_in_words(tmp_path: Path, kind: str) -> None:
+def test_a_hostile_file_is_refused_with_a_clear_error(tmp_path: Path, kind: str) -> None:
     name, data, said = HOSTILE[kind]
     (tmp_path / name).write_bytes(data)
     settings = replace(Settings(), doctor=DoctorSettings(max_file_mb=1))
@@ -218,7 +222,7 @@ def test_a_hostile_file_is_refused_in_words(tmp_path: Path, kind: str) -> None:
 
 
 @pytest.mark.requirement("KEEP-3")
-def test_what_is_nothing_we_know_is_said(tmp_path: Path) -> None:
+def test_unknown_formats_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"there is nothing at .*; the doctor reads a mem0 export"):
         audit(tmp_path / "none")
     with pytest.raises(InputError, match=r"there is no \.md file"):
@@ -231,12 +235,12 @@ def test_what_is_nothing_we_know_is_said(tmp_path: Path) -> None:
         audit(other)
     with Memory(tmp_path / "ours.db", "ana", embedder="none"):
         pass
-    with pytest.raises(InputError, match="is a store of Holdfast"):
+    with pytest.raises(InputError, match="is a Holdfast store"):
         audit(tmp_path / "ours.db")
 
 
 @pytest.mark.requirement("KEEP-3")
-def test_nothing_is_written_and_no_link_is_followed_out_of_the_folder(tmp_path: Path) -> None:
+def test_an_audit_writes_nothing_and_follows_no_symlinks(tmp_path: Path) -> None:
     notes = folder_of_notes(tmp_path)
     outside = tmp_path / "outside"
     outside.mkdir()

@@ -1,4 +1,4 @@
-"""What nobody ever finds is trusted less, can be looked at first, and taken back."""
+"""The janitor lowers records that are never retrieved; it has a dry run and an undo."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def record_of(memory: Memory, text: str) -> Record:
 
 
 def old_shop(open_memory: OpenMemory) -> tuple[Memory, FixedClock]:
-    """A memory with one old record and one new one that nobody found."""
+    """Return a memory with an old and a new record, neither ever retrieved."""
     clock = FixedClock(NOW)
     memory = open_memory(settings=COUNTING, clock=clock)
     memory.ingest(SHOP, at=OLD)
@@ -40,7 +40,7 @@ def old_shop(open_memory: OpenMemory) -> tuple[Memory, FixedClock]:
 
 
 @pytest.mark.requirement("KEEP-2")
-def test_what_is_older_than_its_provenance_allows_and_was_never_found_goes_one_notch_down(
+def test_an_old_record_that_was_never_retrieved_is_demoted(
     open_memory: OpenMemory,
 ) -> None:
     memory, _ = old_shop(open_memory)
@@ -56,7 +56,7 @@ def test_what_is_older_than_its_provenance_allows_and_was_never_found_goes_one_n
 
 
 @pytest.mark.requirement("KEEP-2")
-def test_a_dry_run_lists_what_and_why_and_changes_nothing(open_memory: OpenMemory) -> None:
+def test_a_dry_run_lists_changes_with_reasons_and_changes_nothing(open_memory: OpenMemory) -> None:
     memory, _ = old_shop(open_memory)
     before = plain(memory.recent(10, kind="record"))
     made = memory.janitor(dry_run=True)
@@ -64,18 +64,18 @@ def test_a_dry_run_lists_what_and_why_and_changes_nothing(open_memory: OpenMemor
     assert made.records[0].new_provenance is Provenance.EPISODE_SUMMARY and "never found" in made.records[0].why
     assert made.spared == {"not old enough": 1}
     assert plain(memory.recent(10, kind="record")) == before
-    assert memory.janitor().demoted == 1, "a dry run is no run"
+    assert memory.janitor().demoted == 1, "a dry run does not count as a run"
 
 
 @pytest.mark.requirement("KEEP-2")
-def test_what_was_found_once_is_left_alone(open_memory: OpenMemory) -> None:
+def test_a_retrieved_record_is_left_alone(open_memory: OpenMemory) -> None:
     memory, _ = old_shop(open_memory)
     assert memory.search("which port does the shop's API use?")
     assert memory.janitor().did == "nothing to do"
 
 
 @pytest.mark.requirement("KEEP-2")
-def test_a_second_run_in_the_same_week_changes_nothing_more(open_memory: OpenMemory) -> None:
+def test_a_second_run_in_the_same_week_changes_nothing(open_memory: OpenMemory) -> None:
     memory, clock = old_shop(open_memory)
     memory.janitor()
     after = plain(memory.recent(10, kind="record"))
@@ -90,7 +90,7 @@ def test_a_second_run_in_the_same_week_changes_nothing_more(open_memory: OpenMem
 
 
 @pytest.mark.requirement("KEEP-2")
-def test_it_sinks_notch_by_notch_as_it_grows_old_at_each(open_memory: OpenMemory) -> None:
+def test_a_record_is_demoted_step_by_step_with_age(open_memory: OpenMemory) -> None:
     memory, clock = old_shop(open_memory)
     seen = []
     for _ in range(60):
@@ -103,7 +103,7 @@ def test_it_sinks_notch_by_notch_as_it_grows_old_at_each(open_memory: OpenMemory
 
 
 @pytest.mark.requirement("KEEP-2", "INV-3")
-def test_undo_gives_back_every_record_and_every_answer_as_it_was(open_memory: OpenMemory) -> None:
+def test_undo_restores_every_record_and_answer(open_memory: OpenMemory) -> None:
     clock = FixedClock(datetime(2026, 9, 28, tzinfo=UTC))
     memory = open_memory(settings=replace(EAGERLY, janitor=JanitorSettings(count=False)), clock=clock)
     ingest_month(memory)
@@ -133,7 +133,7 @@ def without_why(said: object) -> object:
 
 
 @pytest.mark.requirement("KEEP-2")
-def test_what_was_given_back_is_not_taken_again_the_next_week(open_memory: OpenMemory) -> None:
+def test_an_undone_record_is_not_demoted_again_next_week(open_memory: OpenMemory) -> None:
     memory, clock = old_shop(open_memory)
     memory.janitor(undo=memory.janitor().run)
     clock.advance(timedelta(days=7))
@@ -143,7 +143,7 @@ def test_what_was_given_back_is_not_taken_again_the_next_week(open_memory: OpenM
 
 
 @pytest.mark.requirement("KEEP-2")
-def test_what_the_operator_had_remembered_is_never_touched(open_memory: OpenMemory) -> None:
+def test_remembered_records_are_never_demoted(open_memory: OpenMemory) -> None:
     clock = FixedClock(OLD)
     memory = open_memory(settings=COUNTING, clock=clock)
     memory.remember("Deploys happen on Fridays")
@@ -154,7 +154,7 @@ def test_what_the_operator_had_remembered_is_never_touched(open_memory: OpenMemo
 
 
 @pytest.mark.requirement("KEEP-2", "COMP-2")
-def test_guidance_of_a_compaction_is_never_touched_and_its_summary_ages_as_one(open_memory: OpenMemory) -> None:
+def test_guidance_is_never_demoted_but_summaries_are(open_memory: OpenMemory) -> None:
     clock = FixedClock(OLD)
     memory = open_memory(settings=COUNTING, clock=clock)
     said = [user("Never deploy on Fridays, the on-call team is too small then.", at=OLD)]
@@ -173,7 +173,7 @@ def test_guidance_of_a_compaction_is_never_touched_and_its_summary_ages_as_one(o
 
 
 @pytest.mark.requirement("KEEP-2")
-def test_cull_hides_what_is_no_longer_the_users_own_word_and_destroys_nothing(open_memory: OpenMemory) -> None:
+def test_cull_hides_demoted_records_and_destroys_nothing(open_memory: OpenMemory) -> None:
     memory, clock = old_shop(open_memory)
     first = memory.janitor(cull=True)
     assert (first.demoted, first.culled) == (1, 0), "what the user stated is demoted first"
@@ -193,7 +193,7 @@ def test_cull_hides_what_is_no_longer_the_users_own_word_and_destroys_nothing(op
 
 
 @pytest.mark.requirement("KEEP-2", "MERGE-2")
-def test_what_is_said_again_counts_in_full_again(open_memory: OpenMemory) -> None:
+def test_restating_a_demoted_record_restores_it(open_memory: OpenMemory) -> None:
     memory, clock = old_shop(open_memory)
     memory.janitor()
     clock.advance(timedelta(days=1))
@@ -207,7 +207,7 @@ def test_what_is_said_again_counts_in_full_again(open_memory: OpenMemory) -> Non
 
 
 @pytest.mark.requirement("KEEP-2", "MERGE-5")
-def test_a_demoted_statement_is_still_the_users_for_whatever_would_replace_it(open_memory: OpenMemory) -> None:
+def test_a_demoted_statement_keeps_the_users_trust_in_supersession(open_memory: OpenMemory) -> None:
     memory, _ = old_shop(open_memory)
     memory.janitor()
     memory.ingest("The API of our shop runs on port 9090.", at=NOW)
@@ -219,7 +219,7 @@ def test_a_demoted_statement_is_still_the_users_for_whatever_would_replace_it(op
 
 
 @pytest.mark.requirement("KEEP-2")
-def test_what_came_into_the_store_lately_can_be_given_time(open_memory: OpenMemory) -> None:
+def test_grace_days_spare_records_that_are_new_in_the_store(open_memory: OpenMemory) -> None:
     clock = FixedClock(NOW)
     memory = open_memory(settings=replace(QUICK, janitor=JanitorSettings(grace_days=30)), clock=clock)
     memory.ingest(SHOP, at=OLD)
@@ -230,7 +230,7 @@ def test_what_came_into_the_store_lately_can_be_given_time(open_memory: OpenMemo
 
 
 @pytest.mark.requirement("KEEP-2")
-def test_what_was_tended_can_be_erased_and_the_rest_of_the_run_stays(open_memory: OpenMemory) -> None:
+def test_a_demoted_record_can_be_erased_without_the_rest_of_the_run(open_memory: OpenMemory) -> None:
     memory, _ = old_shop(open_memory)
     memory.ingest("My brother Tom works as a nurse in Ghent.", at=OLD, session="other")
     memory.flush()
@@ -244,7 +244,7 @@ def test_what_was_tended_can_be_erased_and_the_rest_of_the_run_stays(open_memory
 
 
 @pytest.mark.requirement("KEEP-2", "KEEP-5")
-def test_a_run_travels_with_the_log(open_memory: OpenMemory, tmp_path: Path) -> None:
+def test_a_janitor_run_is_exported_with_the_log(open_memory: OpenMemory, tmp_path: Path) -> None:
     memory, clock = old_shop(open_memory)
     made = memory.janitor()
     memory.export(tmp_path / "ana.jsonl")
@@ -266,12 +266,12 @@ def test_another_namespace_is_not_touched(open_memory: OpenMemory) -> None:
     before = plain(other.recent(10, kind="record"))
     memory.janitor()
     assert plain(other.recent(10, kind="record")) == before
-    assert other.janitor().demoted == 1, "each namespace has a run of its own"
+    assert other.janitor().demoted == 1, "each namespace has its own runs"
 
 
-def test_an_unknown_run_and_a_memory_that_counts_nothing_are_said(open_memory: OpenMemory) -> None:
+def test_an_unknown_run_or_disabled_counting_is_an_error(open_memory: OpenMemory) -> None:
     memory, _ = old_shop(open_memory)
-    with pytest.raises(NotFound, match="no run '2020-W01' of the janitor in this namespace; there was none yet"):
+    with pytest.raises(NotFound, match="no run '2020-W01' in this namespace; it has not run yet"):
         memory.janitor(undo="2020-W01")
     with pytest.raises(InputError, match=r"janitor\.count is off"):
         open_memory(settings=QUICK).janitor()

@@ -1,4 +1,4 @@
-"""A namespace moves from one store to an empty one with its ids, its history and its answers."""
+"""A namespace moves to an empty store with its ids, history and answers."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_an_import_gives_the_same_ids_records_receipts_and_answers(open_memory: 
     assert everything(other) == everything(memory)
 
 
-def test_an_export_of_what_was_imported_is_the_same_file(open_memory: OpenMemory, tmp_path: Path) -> None:
+def test_exporting_an_import_gives_the_same_file(open_memory: OpenMemory, tmp_path: Path) -> None:
     lived_in(open_memory())
     first = open_memory(clock=NOON).export(tmp_path / "first.jsonl")
     other = open_memory(file="other.db", clock=NOON)
@@ -53,7 +53,7 @@ def test_an_export_of_what_was_imported_is_the_same_file(open_memory: OpenMemory
 
 
 @pytest.mark.requirement("INV-3", "INV-5")
-def test_what_a_model_proposed_arrives_and_no_model_is_asked_again(open_memory: OpenMemory, tmp_path: Path) -> None:
+def test_model_proposals_are_imported_without_asking_a_model(open_memory: OpenMemory, tmp_path: Path) -> None:
     reply = {"text": "I moved to Porto in March", "kind": "fact", "turns": [1], "basis": "stated", "supersedes": None}
     with ScriptedChat([json.dumps({"candidates": [reply]})]) as server:
         asking = replace(QUICK, chat=ChatSettings(model=f"{server.url}#small", attempts=1))
@@ -71,7 +71,7 @@ def test_what_a_model_proposed_arrives_and_no_model_is_asked_again(open_memory: 
 
 
 @pytest.mark.requirement("INV-3")
-def test_what_was_compacted_arrives_compacted(open_memory: OpenMemory, tmp_path: Path) -> None:
+def test_compactions_are_imported(open_memory: OpenMemory, tmp_path: Path) -> None:
     memory, other = open_memory(settings=EAGER), open_memory(file="other.db", settings=EAGER)
     ingest_month(memory, 60)
     memory.flush()
@@ -104,9 +104,7 @@ def test_an_empty_namespace_can_be_exported_and_imported(open_memory: OpenMemory
     assert_untouched(other)
 
 
-def test_the_imported_is_found_by_meaning_without_anybody_waiting_for_it(
-    open_memory: OpenMemory, tmp_path: Path
-) -> None:
+def test_imported_turns_are_embedded_in_the_background(open_memory: OpenMemory, tmp_path: Path) -> None:
     class Noticing(HashEmbedder):
         embedded = threading.Event()
 
@@ -120,21 +118,19 @@ def test_the_imported_is_found_by_meaning_without_anybody_waiting_for_it(
 
 
 @pytest.mark.requirement("INV-4")
-def test_an_import_goes_into_the_namespace_of_the_memory_and_no_other(open_memory: OpenMemory, tmp_path: Path) -> None:
+def test_an_import_writes_only_to_the_memorys_own_namespace(open_memory: OpenMemory, tmp_path: Path) -> None:
     small_export(open_memory("ana"), tmp_path / "ana.jsonl")
     ben, cleo = open_memory("ben"), open_memory("cleo")
     made = ben.import_file(tmp_path / "ana.jsonl")
     assert (made.namespace, made.exported_from) == ("ben", "ana")
     assert {turn.namespace for turn in ben.thread("s")} == {"ben"}
     assert_untouched(cleo)
-    with pytest.raises(InputError, match="'global' is read by everybody"):
+    with pytest.raises(InputError, match="'global' is readable by every namespace"):
         open_memory("global").import_file(tmp_path / "ana.jsonl")
 
 
 @pytest.mark.requirement("COMP-2", "KEEP-5", "INV-4")
-def test_guidance_that_another_namespace_takes_over_is_its_own_from_then_on(
-    open_memory: OpenMemory, tmp_path: Path
-) -> None:
+def test_imported_guidance_belongs_to_the_importing_namespace(open_memory: OpenMemory, tmp_path: Path) -> None:
     ana, bo = open_memory("ana"), open_memory("bo", file="other.db")
     ana.ingest_many([user(f"Always lock gate {number} before you leave.") for number in range(8)], session="s")
     ana.flush()
@@ -149,9 +145,7 @@ def test_guidance_that_another_namespace_takes_over_is_its_own_from_then_on(
 
 
 @pytest.mark.requirement("KEEP-4", "KEEP-5", "INV-4")
-def test_the_proof_of_an_erase_does_not_count_what_another_namespace_took_over(
-    open_memory: OpenMemory, tmp_path: Path
-) -> None:
+def test_the_erase_proof_ignores_what_another_namespace_imported(open_memory: OpenMemory, tmp_path: Path) -> None:
     ana, bo = open_memory("ana"), open_memory("bo")
     ana.ingest_many([user(f"My cousin Wladka{n} repairs accordion number {n}.") for n in range(30)], session="s")
     ana.flush()
@@ -166,7 +160,7 @@ def test_the_proof_of_an_erase_does_not_count_what_another_namespace_took_over(
 
 
 @pytest.mark.requirement("ADMIT-7")
-def test_secrets_are_masked_on_the_way_in_where_the_log_keeps_none(open_memory: OpenMemory, tmp_path: Path) -> None:
+def test_importing_masks_secrets_if_redaction_is_on(open_memory: OpenMemory, tmp_path: Path) -> None:
     secret = "ghp_FAKEfakeFAKEfakeFAKEfakeFAKEfake0000"
     open_memory().ingest(f"my token is {secret}", session="s")
     open_memory().export(tmp_path / "ana.jsonl")
@@ -177,7 +171,7 @@ def test_secrets_are_masked_on_the_way_in_where_the_log_keeps_none(open_memory: 
 
 
 @pytest.mark.requirement("API-1")
-def test_the_same_verbs_can_be_awaited(tmp_path: Path) -> None:
+def test_async_memory_can_export_import_and_restore(tmp_path: Path) -> None:
     async def there_and_back() -> None:
         async with AsyncMemory(tmp_path / "a.db", "ana", embedder=CountingEmbedder(), settings=QUICK) as memory:
             await memory.ingest("the harbour is quiet", session="s")
@@ -189,7 +183,7 @@ def test_the_same_verbs_can_be_awaited(tmp_path: Path) -> None:
     anyio.run(there_and_back)
 
 
-def test_the_python_of_its_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_python_example_of_the_transfer_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     page = (Path(__file__).parents[2] / "docs" / "transfer.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)

@@ -1,4 +1,4 @@
-"""How an export is written and read: whole or not at all, with progress, in little memory, in nobody's place."""
+"""Export files: written atomically, with progress and bounded memory, never over another file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def interrupt_after(most: int) -> Callable[[int, int], None]:
     return progress
 
 
-def test_an_interrupted_export_leaves_the_earlier_one_and_nothing_else(open_memory: OpenMemory, tmp_path: Path) -> None:
+def test_an_interrupted_export_leaves_the_earlier_file(open_memory: OpenMemory, tmp_path: Path) -> None:
     memory = open_memory(embedder="none")
     memory.ingest_many([user(f"line {number}") for number in range(3000)])
     folder = tmp_path / "exports"
@@ -47,7 +47,7 @@ def test_an_interrupted_import_leaves_nothing(open_memory: OpenMemory, tmp_path:
     assert other.import_file(tmp_path / "ana.jsonl").turns == 3000
 
 
-def test_progress_is_told_from_nothing_to_all(open_memory: OpenMemory, tmp_path: Path) -> None:
+def test_progress_runs_from_zero_to_the_total(open_memory: OpenMemory, tmp_path: Path) -> None:
     memory, other = open_memory(embedder="none"), open_memory(file="other.db", embedder="none")
     memory.ingest_many([user(f"line {number}") for number in range(2500)])
     told: list[tuple[int, int]] = []
@@ -58,11 +58,11 @@ def test_progress_is_told_from_nothing_to_all(open_memory: OpenMemory, tmp_path:
     assert told[0] == (0, 5000) and told[-1] == (5000, 5000) and told == sorted(told)
 
 
-def test_an_export_replaces_nothing_but_an_export(open_memory: OpenMemory, tmp_path: Path) -> None:
+def test_an_export_replaces_only_an_export(open_memory: OpenMemory, tmp_path: Path) -> None:
     memory = open_memory()
     memory.ingest("the harbour is quiet")
     (tmp_path / "notes.txt").write_text("do not lose this")
-    for name, said in (("notes.txt", "is no export"), ("memory.db", "is a store"), (".", "is a folder")):
+    for name, said in (("notes.txt", "is not an export"), ("memory.db", "is a store"), (".", "is a folder")):
         with pytest.raises(InputError, match=said):
             memory.export(tmp_path / name)
     with pytest.raises(InputError, match="Does its folder exist"):
@@ -76,7 +76,7 @@ def test_an_export_replaces_nothing_but_an_export(open_memory: OpenMemory, tmp_p
     assert not Path("/dev/null").is_file()
 
 
-def test_what_can_be_read_only_once_is_imported_too(open_memory: OpenMemory, tmp_path: Path) -> None:
+def test_a_stream_that_cannot_be_rewound_is_imported(open_memory: OpenMemory, tmp_path: Path) -> None:
     class Once(io.BytesIO):
         def seekable(self) -> bool:
             return False
@@ -90,7 +90,7 @@ def test_what_can_be_read_only_once_is_imported_too(open_memory: OpenMemory, tmp
     assert other.thread("s") == memory.thread("s")
 
 
-def test_memory_stays_flat_however_long_the_log_is(open_memory: OpenMemory, tmp_path: Path) -> None:
+def test_memory_use_does_not_grow_with_the_log(open_memory: OpenMemory, tmp_path: Path) -> None:
     memory, other = open_memory(embedder="none"), open_memory(file="other.db", embedder="none")
     for part in range(3):
         told = [user(f"line {number}", metadata={"seen": "x" * 12_000}) for number in range(1000)]

@@ -1,4 +1,4 @@
-"""An import into a namespace that holds something already: what is known is not added, two logs become one."""
+"""Imports into a namespace that has turns already: nothing is added twice, two logs become one."""
 
 from __future__ import annotations
 
@@ -65,9 +65,7 @@ def test_two_logs_become_one_without_losing_a_turn(open_memory: OpenMemory, tmp_
 
 
 @pytest.mark.requirement("INV-3")
-def test_what_a_model_said_of_a_turn_that_was_judged_without_it_is_left_out(
-    open_memory: OpenMemory, tmp_path: Path
-) -> None:
+def test_a_late_model_proposal_for_a_judged_turn_is_left_out(open_memory: OpenMemory, tmp_path: Path) -> None:
     memory, other = open_memory(), open_memory(file="other.db")
     turn = memory.ingest("I moved to Porto in March with my sister Anna.", session="s")
     lines = exported(memory, tmp_path / "ana.jsonl")
@@ -83,9 +81,7 @@ def test_what_a_model_said_of_a_turn_that_was_judged_without_it_is_left_out(
 
 
 @pytest.mark.requirement("KEEP-2", "KEEP-5")
-def test_a_run_of_the_janitor_that_was_undone_elsewhere_leaves_the_run_of_that_week_here_alone(
-    open_memory: OpenMemory, tmp_path: Path
-) -> None:
+def test_an_imported_undo_leaves_the_local_janitor_run_alone(open_memory: OpenMemory, tmp_path: Path) -> None:
     counting = replace(QUICK, janitor=JanitorSettings())
     here, there = (open_memory(file=file, settings=counting, clock=NOON) for file in ("here.db", "there.db"))
     here.ingest("I work at the harbour in Gdynia since 2019.", at="2024-01-01")
@@ -108,7 +104,7 @@ def test_a_run_of_the_janitor_that_was_undone_elsewhere_leaves_the_run_of_that_w
     ("change", "word"),
     [({"text": "the harbour is loud"}, "text"), ({"session": "t"}, "session"), ({"at": "2020-01-01T00:00:00Z"}, "at")],
 )
-def test_a_turn_that_is_another_one_here_stops_the_import_before_anything_is_written(
+def test_a_conflicting_turn_stops_the_import_before_any_write(
     open_memory: OpenMemory, tmp_path: Path, change: dict[str, object], word: str
 ) -> None:
     memory = open_memory()
@@ -122,7 +118,7 @@ def test_a_turn_that_is_another_one_here_stops_the_import_before_anything_is_wri
     assert replace(memory.status(), size_bytes=before.size_bytes) == before
 
 
-def test_a_key_that_is_another_turn_here_stops_the_import(open_memory: OpenMemory, tmp_path: Path) -> None:
+def test_a_conflicting_key_stops_the_import(open_memory: OpenMemory, tmp_path: Path) -> None:
     small_export(open_memory(), tmp_path / "ana.jsonl")
     other = open_memory(file="other.db")
     mine = other.ingest("the harbour is quiet", session="s", key="k")

@@ -1,4 +1,4 @@
-"""A file that is no whole export is refused, its bad line is named, and nothing of it is imported."""
+"""Damaged or foreign files are refused with the line number, and nothing is imported."""
 
 from __future__ import annotations
 
@@ -35,23 +35,23 @@ for _ in range(100):
     DEEP = {"in": DEEP}
 
 BAD_LINES: dict[str, tuple[Callable[[list[dict[str, object]]], list[object]], str]] = {
-    "a version of the future": (changed(0, version=2), r"line 1: it has the export version 2, .* reads 1"),
-    "no version": (changed(0, version=None), "line 1: it has the export version None"),
-    "another format": (changed(0, format="other"), "line 1: it is no Holdfast export"),
+    "a version of the future": (changed(0, version=2), r"line 1: the export has version 2, .* reads 1"),
+    "no version": (changed(0, version=None), "line 1: the export has version None"),
+    "another format": (changed(0, format="other"), "line 1: this is not a Holdfast export"),
     "no namespace": (changed(0, namespace=None), "line 1: a namespace must be a string"),
-    "an unknown kind": (changed(1, entry="dream"), "line 2: unknown kind of line 'dream'"),
-    "a kind that is no name": (changed(1, entry=["turn"]), "line 2: unknown kind"),
-    "an unknown field": (changed(1, mood="good"), "line 2: a line of kind turn has no mood"),
-    "an id twice": (changed(2, id="{first}"), "line 3: the id .* occurs twice"),
-    "a key twice": (changed(2, key="k"), "line 3: the key 'k' occurs twice in session 's'"),
+    "an unknown kind": (changed(1, entry="dream"), "line 2: unknown entry 'dream'"),
+    "an entry that is a list": (changed(1, entry=["turn"]), "line 2: unknown entry"),
+    "an unknown field": (changed(1, mood="good"), "line 2: an entry 'turn' has no field mood"),
+    "an id twice": (changed(2, id="{first}"), "line 3: the id .* stands twice"),
+    "a key twice": (changed(2, key="k"), "line 3: the key 'k' stands twice in session 's'"),
     "an index that goes back": (changed(2, index=0), "line 3: turn .* has the index 0"),
-    "a place that goes back": (changed(2, seq=1), "line 3: the place 1 in the log comes after 1"),
-    "a place that is none": (changed(1, seq=True), "line 2: seq must be a whole number"),
-    "a place far outside": (changed(4, seq=17_000_000_000), "line 5: the place 17000000000 is too far on"),
-    "a role that is none": (changed(1, role="boss"), "line 2: unknown role 'boss'"),
+    "a seq that goes back": (changed(2, seq=1), "line 3: seq 1 follows 1"),
+    "a seq that is a boolean": (changed(1, seq=True), "line 2: seq must be a whole number"),
+    "a seq far too large": (changed(4, seq=17_000_000_000), "line 5: seq 17000000000 is too large"),
+    "an unknown role": (changed(1, role="boss"), "line 2: unknown role 'boss'"),
     "an assistant as the user": (changed(2, origin="user"), "line 3: .* cannot have the origin user"),
-    "a text that is none": (changed(1, text=7), "line 2: the text of a turn must be a string"),
-    "half a character": (changed(1, text="a\ud800b"), "line 2: the line is no UTF-8"),
+    "a text that is a number": (changed(1, text=7), "line 2: the text of a turn must be a string"),
+    "half a character": (changed(1, text="a\ud800b"), "line 2: the line is not UTF-8"),
     "a time without a zone": (changed(1, at="2026-05-04T12:00:00"), "line 2: at must be an ISO time with its zone"),
     "a relative time": (changed(1, at="yesterday"), "line 2: at must be an ISO time"),
     "a time before time": (changed(1, at="0001-01-01T00:00:00+14:00"), "line 2: .* outside the calendar"),
@@ -63,13 +63,13 @@ BAD_LINES: dict[str, tuple[Callable[[list[dict[str, object]]], list[object]], st
     "a record of no kind": (changed(3, payload={"text": "x"}), "line 4: the payload of this remember cannot be used"),
     "a record of an odd kind": (
         changed(3, payload={"text": "x", "kind": "turn", "provenance": "authored", "confidence": 1.0}),
-        "line 4: the payload of this remember cannot be used: a turn is no record",
+        "line 4: the payload of this remember cannot be used: a turn is not a record",
     ),
     "a record made twice": (
         lambda lines: [*lines[:-1], {**lines[3], "seq": 5}, lines[-1]],
         "line 6: the record .* is created twice",
     ),
-    "a proposal of nobody": (added(act("propose", "t-1", 5)), "line 6: the payload of this propose cannot be used"),
+    "an empty proposal": (added(act("propose", "t-1", 5)), "line 6: the payload of this propose cannot be used"),
     "a rebuild of nothing": (added(act("rebuild", "admit", 5)), "line 6: the payload of this rebuild"),
     "an empty calibration": (added(act("calibrate", "calibration", 5)), "line 6: the payload of this calibrate"),
     "an empty compaction": (added(act("compact", "c-1", 5)), "line 6: the payload of this compact"),
@@ -92,19 +92,19 @@ def test_a_bad_line_is_named_and_nothing_is_imported(open_memory: OpenMemory, tm
 @pytest.mark.parametrize(
     ("raw", "said"),
     [
-        (b"", "no Holdfast export"),
-        (b"\n", "no Holdfast export"),
-        (b"\xff\xfe\x00", "no Holdfast export"),
-        (b"[" * 100_000 + b"\n", "no Holdfast export"),
-        (b'{"a":' * 100_000 + b"\n", "line 1: the line is nested too deep"),
-        (b'{"format": NaN}\n', "line 1: the line is no JSON: NaN"),
-        (b'{"format": ' + b"9" * 5000 + b"}\n", "line 1: the line is no JSON"),
-        (b'{"role": "user", "content": "hi"}\n', "A transcript goes to: holdfast ingest"),
-        (gzip.compress(b"\x00" * 10_000_000), "it is compressed; unpack it first"),
+        (b"", "not a Holdfast export"),
+        (b"\n", "not a Holdfast export"),
+        (b"\xff\xfe\x00", "not a Holdfast export"),
+        (b"[" * 100_000 + b"\n", "not a Holdfast export"),
+        (b'{"a":' * 100_000 + b"\n", "line 1: the line is nested too deeply"),
+        (b'{"format": NaN}\n', "line 1: the line is not JSON: NaN"),
+        (b'{"format": ' + b"9" * 5000 + b"}\n", "line 1: the line is not JSON"),
+        (b'{"role": "user", "content": "hi"}\n', "Use `holdfast ingest` for transcripts"),
+        (gzip.compress(b"\x00" * 10_000_000), "the file is compressed; unpack it first"),
     ],
     ids=["empty", "blank", "binary", "deep list", "deep object", "NaN", "huge number", "transcript", "gzip bomb"],
 )
-def test_a_file_that_is_no_export_is_refused(open_memory: OpenMemory, tmp_path: Path, raw: bytes, said: str) -> None:
+def test_other_files_are_refused(open_memory: OpenMemory, tmp_path: Path, raw: bytes, said: str) -> None:
     (tmp_path / "odd").write_bytes(raw)
     other = open_memory()
     with pytest.raises(InputError, match=said):
@@ -112,18 +112,16 @@ def test_a_file_that_is_no_export_is_refused(open_memory: OpenMemory, tmp_path: 
     assert_untouched(other)
 
 
-def test_a_file_that_is_not_there_is_named(memory: Memory, tmp_path: Path) -> None:
+def test_a_missing_file_is_named(memory: Memory, tmp_path: Path) -> None:
     for path in (tmp_path / "none.jsonl", tmp_path):
         with pytest.raises(InputError, match=f"cannot read {path}"):
             memory.import_file(path)
 
 
 @pytest.mark.requirement("SAFE-4")
-def test_a_line_without_an_end_is_refused_long_before_it_fills_the_memory(
-    open_memory: OpenMemory, tmp_path: Path
-) -> None:
+def test_an_endless_line_is_refused_early(open_memory: OpenMemory, tmp_path: Path) -> None:
     class Endless(io.RawIOBase):
-        """A bomb: one line, as long as anybody reads."""
+        """An endless line."""
 
         given = 0
 
@@ -145,7 +143,7 @@ def test_a_line_without_an_end_is_refused_long_before_it_fills_the_memory(
     assert_untouched(other)
 
 
-def test_a_turn_above_this_memorys_limit_is_refused(open_memory: OpenMemory, tmp_path: Path) -> None:
+def test_a_turn_above_the_size_limit_is_refused(open_memory: OpenMemory, tmp_path: Path) -> None:
     open_memory().ingest("x" * 2000)
     open_memory().export(tmp_path / "ana.jsonl")
     other = open_memory(file="other.db", settings=replace(QUICK, log=LogSettings(max_text_bytes=1000)))
@@ -153,7 +151,7 @@ def test_a_turn_above_this_memorys_limit_is_refused(open_memory: OpenMemory, tmp
         other.import_file(tmp_path / "ana.jsonl")
 
 
-def test_places_that_are_missing_are_kept_missing_within_reason(open_memory: OpenMemory, tmp_path: Path) -> None:
+def test_gaps_in_the_log_are_kept_up_to_a_limit(open_memory: OpenMemory, tmp_path: Path) -> None:
     lines = small_export(open_memory(), tmp_path / "ana.jsonl")
     lines[4]["seq"] = 40
     put(tmp_path / "gap.jsonl", lines)
@@ -174,7 +172,7 @@ def test_a_file_cut_anywhere_is_refused(open_memory: OpenMemory, tmp_path: Path)
         with pytest.raises(InputError):
             other.import_file(io.BytesIO(whole[:length]))
     assert_untouched(other)
-    with pytest.raises(InputError, match="something follows after its end"):
+    with pytest.raises(InputError, match="more data after the trailer"):
         other.import_file(io.BytesIO(whole + b"\n"))
     assert other.import_file(io.BytesIO(whole)).turns == 2
 
@@ -195,7 +193,7 @@ def taker(tmp_path_factory: pytest.TempPathFactory) -> Memory:
 @pytest.mark.requirement("SAFE-4")
 @settings(max_examples=150, deadline=None)
 @given(st.data())
-def test_one_changed_byte_behind_the_header_is_noticed(small: bytes, taker: Memory, data: st.DataObject) -> None:
+def test_one_changed_byte_after_the_header_is_detected(small: bytes, taker: Memory, data: st.DataObject) -> None:
     place = data.draw(st.integers(small.index(b"\n") + 1, len(small) - 1))
     byte = data.draw(st.integers(0, 255).filter(lambda value: value != small[place]))
     with pytest.raises(InputError):

@@ -1,8 +1,8 @@
-"""Derived work says the same wherever its batches are cut and whatever happens between them (INV-3).
+"""Results of derived work do not depend on where its batches are cut or what happens between them (INV-3).
 
-Lives are drawn by chance: what is said, remembered, forgotten and compacted, which piece of derived work is done when
-and how much of it, when somebody asks (which fills caches), and when the memory is closed. Then everything it says is
-compared with what a rebuild says, and with an import into a store that derives it all at once, with other settings.
+Random lives: what is said, remembered, forgotten and compacted, which stage of derived work runs when and how far,
+when questions are asked (which fills caches), and when the memory is closed. All answers are then compared with those
+after a rebuild, and with those of an import into a store that derives everything in one go with other settings.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from holdfast.index.words import cut_turns, index_words
 from holdfast.memory import Memory
 from holdfast.model import Kind, Provenance, Record
 from holdfast.settings import CompactSettings, IndexSettings, Settings
-from holdfast.store.types import Space, RecordState
+from holdfast.store.types import RecordState, Space
 from holdfast.testing import FixedClock, HashEmbedder
 from holdfast.text.jsonio import plain
 from tests.support.chats import boatyard
@@ -61,7 +61,7 @@ SESSIONS = ("a", "b")
 
 
 class Life:
-    """One memory, whose derived work is done here, piece by piece."""
+    """A memory whose derived work is done step by step by the test."""
 
     def __init__(self, seed: int, home: Path) -> None:
         self.chance = random.Random(f"any cuts {seed}")
@@ -84,7 +84,7 @@ class Life:
         return memory
 
     def go_on(self) -> None:
-        """One thing happens, to the log or to what is derived from it."""
+        """Do one random act on the log or on derived data."""
         chance, memory = self.chance, self.memory
         self.clock.advance(chance.choice((0, 1, 3600)))
         match chance.choices(range(8), (40, 4, 4, 4, 30, 6, 7, 2))[0]:
@@ -118,7 +118,7 @@ class Life:
         )
 
     def do_a_piece(self) -> None:
-        """Of one stage alone, so that any of them may be ahead of the others."""
+        """Advance one stage alone, so that any stage may be ahead of the others."""
         worker = self.memory._engine.worker
         store, embedder, admission = worker._store, worker._embedder, worker.admission("ana")
         assert embedder is not None
@@ -149,7 +149,7 @@ def records(memory: Memory) -> list[Record]:
 
 
 def everything(memory: Memory, questions: Sequence[str] = QUESTIONS) -> dict[str, object]:
-    """All that it says, by what was asked; no ids are left out, for those are the log's, or follow from it."""
+    """Return all answers with their ids, which come from the log or follow from it."""
     said: dict[str, object] = {
         f"search {kind} {question}": plain(list(memory.search(question, limit=20, kind=kind)))
         for question in questions
@@ -193,20 +193,20 @@ def live_through(seed: int, home: Path, most: int) -> None:
 
 
 def in_context(memory: Memory) -> str:
-    """Of one store: its frame is marked with the store's own secret."""
+    """Remove the frame's mark, which is different for each store."""
     return memory.context([{"role": "user", "content": "How do I order epoxy?"}], budget=8000).text
 
 
 @pytest.mark.requirement("INV-3")
 @pytest.mark.parametrize("seed", range(4))
-def test_a_memory_says_the_same_however_its_work_was_cut(tmp_path: Path, seed: int) -> None:
+def test_answers_do_not_depend_on_how_derived_work_was_cut(tmp_path: Path, seed: int) -> None:
     live_through(seed, tmp_path, 45)
 
 
 @pytest.mark.long
 @pytest.mark.requirement("INV-3")
 @pytest.mark.parametrize("seed", range(100, 160))
-def test_many_lives_say_the_same_however_their_work_was_cut(tmp_path: Path, seed: int) -> None:
+def test_answers_of_many_lives_do_not_depend_on_how_work_was_cut(tmp_path: Path, seed: int) -> None:
     live_through(seed, tmp_path, 150)
 
 
@@ -215,7 +215,7 @@ def test_many_lives_say_the_same_however_their_work_was_cut(tmp_path: Path, seed
 
 @contextmanager
 def rows_come_otherwise(patch: pytest.MonkeyPatch) -> Iterator[None]:
-    """What a statement does not order comes the other way round: after a vacuum, or with another plan, it may."""
+    """Reverse rows that a statement does not order; a vacuum or another plan may do that."""
     with patch.context() as patched:
         hook = _reverse
         patched.setattr(apsw, "connection_hooks", [*apsw.connection_hooks, hook])
@@ -237,10 +237,8 @@ def _reverse(connection: apsw.Connection) -> None:
 
 
 @pytest.mark.requirement("INV-3")
-def test_in_which_order_an_engine_gives_rows_changes_no_answer(
-    open_memory: OpenMemory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """On a server whose vacuum had just run, a hit was called outdated by another turn after a rebuild than before."""
+def test_the_row_order_of_an_engine_changes_no_answer(open_memory: OpenMemory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Regression: after a vacuum on a server, a rebuild named another turn as the one that outdates a hit."""
     memory, questions = open_memory(), ("where is berth 14", "who varnished what")
     memory.ingest_many([user("My boat Albatross lies at berth 14."), *boatyard(60, rules=4)], session="yard")
     memory.compact("yard", force=True)
@@ -253,8 +251,8 @@ def test_in_which_order_an_engine_gives_rows_changes_no_answer(
 
 
 @pytest.mark.requirement("INV-3")
-def test_a_vector_that_a_rebuild_keeps_counts_once(open_memory: OpenMemory) -> None:
-    """It lay in a segment already, and was read as one that waits behind it too."""
+def test_a_vector_kept_by_a_rebuild_counts_once(open_memory: OpenMemory) -> None:
+    """Regression: a vector in a segment was also read as one that waits for its segment."""
     memory = open_memory(settings=replace(QUICK, index=IndexSettings(batch=10, vector_tail=8)))
     memory.ingest_many([user(f"My sister Rosa lives in house {number % 4}.") for number in range(15)])
     memory.flush()
@@ -264,7 +262,7 @@ def test_a_vector_that_a_rebuild_keeps_counts_once(open_memory: OpenMemory) -> N
 
 
 @pytest.mark.requirement("INV-3")
-def test_a_record_that_became_another_document_counts_once_whether_it_was_indexed_or_not(
+def test_a_record_with_a_new_document_number_counts_once(
     open_memory: OpenMemory,
 ) -> None:
     def say(tail: int) -> list[list[tuple[str, float]]]:
@@ -288,8 +286,8 @@ def test_a_record_that_became_another_document_counts_once_whether_it_was_indexe
 
 
 @pytest.mark.requirement("INV-3", "RECALL-1")
-def test_a_record_answers_no_question_that_has_the_number_before_it(open_memory: OpenMemory) -> None:
-    """Which one that is changes with a rebuild: those of acts come first then."""
+def test_a_record_is_not_found_under_its_neighbours_number(open_memory: OpenMemory) -> None:
+    """Its number changes with a rebuild, where records of acts come first."""
     question, answer, other = "Where is the spare key?", "Zofia keeps it in a tin.", "The spare tyre is in the shed."
 
     def found(texts: tuple[str, ...]) -> list[tuple[str, float]]:
@@ -303,7 +301,7 @@ def test_a_record_answers_no_question_that_has_the_number_before_it(open_memory:
 
 
 @pytest.mark.requirement("INV-3")
-def test_a_ledger_finds_the_same_in_whatever_order_its_records_came() -> None:
+def test_a_ledger_finds_the_same_in_any_record_order() -> None:
     def standing(number: int) -> RecordState:
         record = Record(
             f"r-{number}", "ana", Kind.FACT, f"The keeper of pier {number} is a cousin.", Provenance.USER_STATED, 1.0,
@@ -326,7 +324,7 @@ def test_a_ledger_finds_the_same_in_whatever_order_its_records_came() -> None:
         assert other.akin(text, asked, 190, 8) == akin
 
 
-def test_a_batch_that_is_smaller_than_what_may_wait_does_not_keep_flush_waiting(open_memory: OpenMemory) -> None:
+def test_a_small_batch_does_not_delay_flush(open_memory: OpenMemory) -> None:
     memory = open_memory(settings=replace(QUICK, index=IndexSettings(tail=7, batch=3)))
     memory.ingest_many([user(f"mooring m{number}") for number in range(20)])
     memory.flush(20)

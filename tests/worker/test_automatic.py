@@ -1,4 +1,4 @@
-"""A conversation that grows is compacted by itself, off the caller's path."""
+"""Automatic compaction of a growing session in the background."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def say(memory: Memory, count: int, seed: int = 0, session: str = "yard") -> Non
 
 
 @pytest.mark.requirement("COMP-1", "LOG-3")
-def test_a_conversation_past_two_thousand_tokens_is_compacted_by_itself(memory: Memory) -> None:
+def test_a_session_over_two_thousand_tokens_is_compacted(memory: Memory) -> None:
     say(memory, 60)
     memory.flush()
     assert len(memory.active("yard").turns) == 60  # about 1,200 tokens
@@ -39,7 +39,7 @@ def test_a_conversation_past_two_thousand_tokens_is_compacted_by_itself(memory: 
 
 
 @pytest.mark.requirement("COMP-1")
-def test_an_imported_history_waits_for_its_next_turn(memory: Memory) -> None:
+def test_an_imported_history_is_compacted_with_its_next_turn(memory: Memory) -> None:
     ingest(memory, boatyard(160))
     assert len(memory.active("yard").turns) == 160
     memory.ingest("And now we paint the ferry.", session="yard")
@@ -48,7 +48,7 @@ def test_an_imported_history_waits_for_its_next_turn(memory: Memory) -> None:
 
 
 @pytest.mark.requirement("COMP-1", "LOG-7")
-def test_a_rolling_history_handed_over_whole_is_compacted_when_it_grows(memory: Memory) -> None:
+def test_a_rolling_history_is_compacted_when_it_grows(memory: Memory) -> None:
     talk = boatyard(160)
     ingest(memory, talk)
     ingest(memory, talk)
@@ -59,7 +59,7 @@ def test_a_rolling_history_handed_over_whole_is_compacted_when_it_grows(memory: 
 
 
 @pytest.mark.requirement("COMP-1")
-def test_four_long_turns_do_not_have_every_next_one_compacted_alone(memory: Memory) -> None:
+def test_four_long_turns_do_not_cause_one_compaction_per_turn(memory: Memory) -> None:
     long = " ".join(str(message["content"]) for message in boatyard(60))
     for number in range(9):
         memory.ingest(f"{number}. {long}", session="yard")
@@ -69,7 +69,7 @@ def test_four_long_turns_do_not_have_every_next_one_compacted_alone(memory: Memo
 
 
 @pytest.mark.requirement("COMP-1")
-def test_other_sessions_are_left_alone(memory: Memory) -> None:
+def test_automatic_compaction_leaves_other_sessions_alone(memory: Memory) -> None:
     say(memory, 160)
     say(memory, 20, session="other")
     memory.flush()
@@ -77,7 +77,7 @@ def test_other_sessions_are_left_alone(memory: Memory) -> None:
     assert len(memory.active("other").turns) == 20
 
 
-def test_it_can_be_switched_off(open_memory: OpenMemory) -> None:
+def test_automatic_compaction_can_be_switched_off(open_memory: OpenMemory) -> None:
     memory = open_memory(settings=replace(QUICK, compact=CompactSettings(automatic=False)))
     say(memory, 160)
     memory.flush()
@@ -85,7 +85,7 @@ def test_it_can_be_switched_off(open_memory: OpenMemory) -> None:
     assert memory.compact("yard").did_compact
 
 
-def test_closing_in_the_middle_of_a_compaction_is_quick_and_loses_nothing(
+def test_closing_during_a_compaction_is_quick_and_loses_nothing(
     open_memory: OpenMemory, caplog: pytest.LogCaptureFixture
 ) -> None:
     memory = open_memory()
@@ -102,7 +102,7 @@ def test_closing_in_the_middle_of_a_compaction_is_quick_and_loses_nothing(
 
 
 class Busy:
-    """A compactor in the middle of its work: it says so, and goes on when it is let."""
+    """A compactor that signals when it starts and waits until it may continue."""
 
     def __init__(self) -> None:
         self.begun, self.go = threading.Event(), threading.Event()
@@ -117,7 +117,7 @@ class Busy:
 
 
 @pytest.mark.requirement("LOG-3", "SAFE-2")
-def test_whoever_waits_in_flush_is_let_go_when_the_memory_is_closed_under_a_compaction() -> None:
+def test_closing_during_a_compaction_releases_a_waiting_flush() -> None:
     busy = Busy()
     compacting = CompactionWorker(lambda _: cast("Compactor", busy), True, lambda _: None)
     compacting.grew("ana", "yard")
@@ -136,7 +136,7 @@ def test_whoever_waits_in_flush_is_let_go_when_the_memory_is_closed_under_a_comp
 
 
 @pytest.mark.requirement("COMP-4")
-def test_a_session_that_cannot_be_compacted_keeps_no_other_from_it(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failing_session_does_not_block_others(caplog: pytest.LogCaptureFixture) -> None:
     looked_at: list[str] = []
 
     class Made:
@@ -163,7 +163,7 @@ def test_a_session_that_cannot_be_compacted_keeps_no_other_from_it(caplog: pytes
 
 
 class Counting:
-    """Counts words, and what it was given to count."""
+    """Counts words and records the texts."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []
@@ -174,7 +174,7 @@ class Counting:
 
 
 @pytest.mark.requirement("COMP-1")
-def test_a_look_at_a_session_counts_its_new_turns_alone_and_everything_anew_after_an_erase(memory: Memory) -> None:
+def test_token_counts_are_incremental_and_restart_after_an_erase(memory: Memory) -> None:
     counter = Counting()
     settings = CompactSettings(budget_tokens=100, step=3)
     compactor = Compactor(memory._store, "ana", None, None, cast("TokenCounter", counter), settings, utc_now)

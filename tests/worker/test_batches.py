@@ -1,4 +1,4 @@
-"""Derived work goes through the log in batches, and nothing that it decides depends on where they end."""
+"""Results of derived work do not depend on the size of its batches."""
 
 from __future__ import annotations
 
@@ -19,10 +19,8 @@ _NOW = datetime(2026, 11, 1, tzinfo=UTC)
 
 @pytest.mark.requirement("INV-3")
 @pytest.mark.parametrize("batch", [1, 7, 400])
-def test_records_receipts_and_signals_are_the_same_however_many_turns_are_read_together(
-    open_memory: OpenMemory, batch: int
-) -> None:
-    """Sessions take turns, so that what was said before a turn lies in this batch, in an earlier one, or in both."""
+def test_records_receipts_and_signals_do_not_depend_on_batch_size(open_memory: OpenMemory, batch: int) -> None:
+    """Return interleaved sessions, so that the turns before a turn are in this batch, in an earlier one, or in both."""
     assert _decided(open_memory, batch) == _decided(open_memory, 50)
 
 
@@ -36,7 +34,7 @@ def _decided(open_memory: OpenMemory, batch: int) -> object:
 
 
 def _without_ids(memory: Memory) -> object:
-    """Everything told of the turns and records; ids, which chance makes, as the order in which they come up."""
+    """Return everything about turns and records, with ids replaced by the order in which they appear."""
     turns = memory.recent(1000)
     records = [one for one in memory.recent(1000, kind="record") if isinstance(one, Record)]
     told = [
@@ -46,4 +44,4 @@ def _without_ids(memory: Memory) -> object:
         [record.text for record in records],
     ]
     seen: dict[str, str] = {}
-    return re.sub(r"[rt]-[0-9a-f]{20,21}", lambda match: seen.setdefault(match[0], f"noun {len(seen)}"), repr(told))
+    return re.sub(r"[rt]-[0-9a-f]{20,21}", lambda match: seen.setdefault(match[0], f"id {len(seen)}"), repr(told))

@@ -1,4 +1,4 @@
-"""What is found is counted, off the caller's path; what nobody finds stays at nought."""
+"""Retrievals are counted in the background; records that are never retrieved stay at zero."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def records(memory: Memory) -> list[Record]:
 
 
 @pytest.mark.requirement("KEEP-1")
-def test_a_record_that_is_returned_is_counted_and_one_that_is_not_stays_at_nought(open_memory: OpenMemory) -> None:
+def test_returned_records_are_counted_and_others_stay_at_zero(open_memory: OpenMemory) -> None:
     clock = FixedClock(NOW)
     memory = open_memory(settings=COUNTING, clock=clock)
     memory.remember("Ana keeps her sourdough starter in the cellar")
@@ -49,7 +49,7 @@ def test_a_record_that_is_returned_is_counted_and_one_that_is_not_stays_at_nough
 
 
 @pytest.mark.requirement("KEEP-1")
-def test_a_record_counts_as_found_when_its_turn_is_shown_for_it(open_memory: OpenMemory) -> None:
+def test_a_record_is_counted_when_its_turn_is_returned_for_it(open_memory: OpenMemory) -> None:
     memory = open_memory(settings=COUNTING)
     memory.ingest("The API of our shop runs on port 8080.")
     memory.flush()
@@ -73,7 +73,7 @@ def test_counts_survive_a_rebuild_in_place_and_a_close(open_memory: OpenMemory) 
 
 
 @pytest.mark.requirement("KEEP-1", "INV-4")
-def test_who_reads_global_leaves_no_trace_there(open_memory: OpenMemory) -> None:
+def test_reading_global_changes_no_counters_there(open_memory: OpenMemory) -> None:
     common, memory = open_memory("global", settings=COUNTING), open_memory("ana", settings=COUNTING)
     common.remember("Releases are cut on Tuesdays")
     assert memory.search("when are releases cut?")
@@ -82,14 +82,14 @@ def test_who_reads_global_leaves_no_trace_there(open_memory: OpenMemory) -> None
 
 
 @pytest.mark.requirement("KEEP-1")
-def test_a_store_that_cannot_take_the_counts_costs_the_counts_and_no_answer(
+def test_a_store_that_cannot_write_counts_loses_no_answer(
     open_memory: OpenMemory, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     memory = open_memory(settings=COUNTING)
     memory.remember("Releases are cut on Tuesdays")
 
     def busy(*_: object) -> None:
-        raise StoreBusy("somebody holds it")
+        raise StoreBusy("it is locked")
 
     monkeypatch.setattr(Store, "count_retrievals", busy)
     with caplog.at_level(logging.WARNING, logger="holdfast"):
@@ -97,14 +97,12 @@ def test_a_store_that_cannot_take_the_counts_costs_the_counts_and_no_answer(
             assert memory.search("when are releases cut?")
             memory.flush()
     assert [message for message in caplog.messages if "not counted" in message] == [
-        "ana: retrievals are not counted: somebody holds it"
+        "ana: retrievals are not counted: it is locked"
     ]
 
 
 @pytest.mark.requirement("KEEP-1")
-def test_a_thread_writes_what_was_found_without_being_asked(
-    open_memory: OpenMemory, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_background_thread_writes_the_counts(open_memory: OpenMemory, monkeypatch: pytest.MonkeyPatch) -> None:
     written = threading.Event()
     write = Store.count_retrievals
 
@@ -121,7 +119,7 @@ def test_a_thread_writes_what_was_found_without_being_asked(
 
 
 @pytest.mark.requirement("KEEP-1")
-def test_what_a_context_holds_because_it_was_found_is_counted(open_memory: OpenMemory) -> None:
+def test_records_recalled_into_a_context_are_counted(open_memory: OpenMemory) -> None:
     memory = open_memory(settings=COUNTING)
     memory.remember("The slipway server listens on port 9417")
     memory.flush()

@@ -1,4 +1,4 @@
-"""A model that is slow, dead, changed or lying costs quality, never a turn."""
+"""A model that is slow, dead, replaced or wrong costs quality, never a turn."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.support.memories import (
 
 
 class HealingEmbedder(CountingEmbedder):
-    """Raises what it is told to raise; `answered` is set when it has answered once."""
+    """Raises a given error; `answered` is set after the first answer."""
 
     def __init__(self, fault: Exception | None) -> None:
         super().__init__()
@@ -47,7 +47,7 @@ class HealingEmbedder(CountingEmbedder):
 
 
 @pytest.mark.requirement("INV-5", "SAFE-1")
-def test_with_a_dead_embedder_turns_are_kept_found_by_words_and_status_says_so(open_memory: OpenMemory) -> None:
+def test_with_a_dead_embedder_search_uses_words_and_status_says_so(open_memory: OpenMemory) -> None:
     memory = open_memory(embedder=FailingEmbedder(down=True))
     memory.ingest("the harbour is quiet")
     with pytest.raises(ModelUnavailable, match="taken down"):
@@ -61,7 +61,7 @@ def test_with_a_dead_embedder_turns_are_kept_found_by_words_and_status_says_so(o
 
 
 @pytest.mark.requirement("INV-5", "LOG-3")
-def test_flush_with_a_time_limit_says_when_the_work_is_not_done(open_memory: OpenMemory) -> None:
+def test_flush_raises_if_work_is_not_done_in_time(open_memory: OpenMemory) -> None:
     embedder = WaitingEmbedder()
     memory = open_memory(embedder=embedder)
     memory.ingest("the harbour is quiet")
@@ -75,7 +75,7 @@ def test_flush_with_a_time_limit_says_when_the_work_is_not_done(open_memory: Ope
 
 
 @pytest.mark.requirement("INV-5")
-def test_flush_with_a_time_limit_and_a_dead_embedder_times_out_with_the_reason(open_memory: OpenMemory) -> None:
+def test_flush_with_a_dead_embedder_times_out_with_the_reason(open_memory: OpenMemory) -> None:
     memory = open_memory(embedder=FailingEmbedder(down=True))
     memory.ingest("the harbour is quiet")
     with pytest.raises(ModelUnavailable):
@@ -85,7 +85,7 @@ def test_flush_with_a_time_limit_and_a_dead_embedder_times_out_with_the_reason(o
 
 
 @pytest.mark.requirement("SAFE-1", "INV-3")
-def test_a_healed_embedder_catches_up_by_itself_in_log_order(open_memory: OpenMemory) -> None:
+def test_a_recovered_embedder_catches_up_in_log_order(open_memory: OpenMemory) -> None:
     embedder = HealingEmbedder(ModelUnavailable("no route to host"))
     memory = open_memory(embedder=embedder)
     for number in range(20):
@@ -100,7 +100,7 @@ def test_a_healed_embedder_catches_up_by_itself_in_log_order(open_memory: OpenMe
 
 
 @pytest.mark.requirement("INV-3")
-def test_an_outage_delays_the_views_and_never_changes_them(open_memory: OpenMemory) -> None:
+def test_an_outage_delays_views_but_never_changes_them(open_memory: OpenMemory) -> None:
     embedder = FailingEmbedder(down=True)
     late, prompt = open_memory(file="late.db", embedder=embedder), open_memory(file="prompt.db")
     ingest_month(late, 80)
@@ -132,19 +132,19 @@ def test_an_embedder_may_raise_anything(open_memory: OpenMemory, fault: Exceptio
     assert memory.search("harbour")[0].semantic > 0.3
 
 
-class LyingEmbedder(HashEmbedder):
-    """Answers with something that is no list of unit vectors."""
+class WrongEmbedder(HashEmbedder):
+    """Returns something other than unit vectors."""
 
-    def __init__(self, lie: object) -> None:
-        self.lie = lie
+    def __init__(self, value: object) -> None:
+        self.value = value
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        return self.lie  # type: ignore[return-value]
+        return self.value  # type: ignore[return-value]
 
 
 @pytest.mark.requirement("INV-5", "SAFE-1")
 @pytest.mark.parametrize(
-    "lie",
+    "value",
     [
         None,
         np.zeros((0, 64), np.float32),
@@ -157,18 +157,18 @@ class LyingEmbedder(HashEmbedder):
     ],
     ids=["None", "too few", "too short", "flat", "nan", "inf", "letters", "text"],
 )
-def test_an_embedder_may_answer_with_anything(open_memory: OpenMemory, lie: object) -> None:
-    memory = open_memory(embedder=LyingEmbedder(lie))
+def test_an_embedder_may_return_anything(open_memory: OpenMemory, value: object) -> None:
+    memory = open_memory(embedder=WrongEmbedder(value))
     memory.ingest("the harbour is quiet")
     with pytest.raises(ModelError) as caught:
         memory.flush()
     assert found(memory.search("harbour")) == ["the harbour is quiet"]
-    assert memory.status().degraded, f"nobody is told: {caught.value}"
+    assert memory.status().degraded, f"the caller gets no error: {caught.value}"
 
 
 @pytest.mark.requirement("INV-5")
-def test_vectors_the_embedder_keeps_for_itself_are_not_written_to(open_memory: OpenMemory) -> None:
-    """A cache that hands out read-only arrays, and a text outside the model's scripts."""
+def test_an_array_that_the_embedder_reuses_is_not_modified(open_memory: OpenMemory) -> None:
+    """A cache may return read-only arrays; one text is outside the model's scripts."""
 
     class Latin(HashEmbedder):
         @property
@@ -188,7 +188,7 @@ def test_vectors_the_embedder_keeps_for_itself_are_not_written_to(open_memory: O
 
 @pytest.mark.requirement("SAFE-1")
 def test_status_stays_degraded_until_the_embedder_has_answered(open_memory: OpenMemory) -> None:
-    """While a dead model is being asked again, nothing has healed yet."""
+    """A probe of a dead model does not count as recovery."""
     asked_again, go = threading.Event(), threading.Event()
 
     class DeadThenSlow(HashEmbedder):
@@ -214,7 +214,7 @@ def test_status_stays_degraded_until_the_embedder_has_answered(open_memory: Open
 
 
 @pytest.mark.requirement("INV-5")
-def test_without_any_embedder_everything_works_by_words(open_memory: OpenMemory) -> None:
+def test_without_an_embedder_everything_works_by_words(open_memory: OpenMemory) -> None:
     memory = open_memory(embedder="none", settings=EAGER)
     ingest_month(memory, 50)
     memory.flush()
@@ -234,9 +234,7 @@ def semantic(memory: Memory, question: str) -> float:
 
 @pytest.mark.requirement("RECALL-12")
 @pytest.mark.parametrize("settings", [QUICK, EAGER], ids=["tail", "segments"])
-def test_another_model_never_reads_the_vectors_of_the_first_and_embeds_anew(
-    open_memory: OpenMemory, settings: object
-) -> None:
+def test_a_new_model_ignores_old_vectors_and_embeds_again(open_memory: OpenMemory, settings: object) -> None:
     chosen = EAGER if settings is EAGER else QUICK
     first = open_memory(settings=chosen)
     for number in range(12):
@@ -250,7 +248,7 @@ def test_another_model_never_reads_the_vectors_of_the_first_and_embeds_anew(
 
     slow = Slow()
     second = open_memory(embedder=slow, settings=chosen)
-    assert slow.asked.wait(10)  # it began to embed anew by itself
+    assert slow.asked.wait(10)  # it began to embed again in the background
     assert (second.status().vectors_done, second.status().behind) == (0, 12)
     slow.go.set()
     second.flush(10)
@@ -263,7 +261,7 @@ def test_another_model_never_reads_the_vectors_of_the_first_and_embeds_anew(
 
 
 @pytest.mark.requirement("RECALL-12")
-def test_while_a_new_model_has_embedded_nothing_recall_goes_on_by_words(open_memory: OpenMemory) -> None:
+def test_search_uses_words_until_a_new_model_has_embedded(open_memory: OpenMemory) -> None:
     first = open_memory()
     first.ingest("the harbour is quiet")
     first.flush()
@@ -279,7 +277,7 @@ def test_while_a_new_model_has_embedded_nothing_recall_goes_on_by_words(open_mem
 
 @pytest.mark.requirement("RECALL-12")
 @pytest.mark.parametrize("settings", [QUICK, EAGER], ids=["tail", "segments"])
-def test_going_back_to_the_first_model_finds_by_meaning_again(open_memory: OpenMemory, settings: object) -> None:
+def test_returning_to_the_first_model_uses_its_vectors_again(open_memory: OpenMemory, settings: object) -> None:
     chosen = EAGER if settings is EAGER else QUICK
     for embedder in (HashEmbedder(), OtherEmbedder(), HashEmbedder()):
         memory = open_memory(embedder=embedder, settings=chosen)
@@ -290,7 +288,7 @@ def test_going_back_to_the_first_model_finds_by_meaning_again(open_memory: OpenM
 
 
 @pytest.mark.requirement("RECALL-12", "SAFE-2")
-def test_two_models_on_one_namespace_at_once_do_not_take_each_others_vectors(open_memory: OpenMemory) -> None:
+def test_two_models_on_one_namespace_do_not_share_vectors(open_memory: OpenMemory) -> None:
     one, other = open_memory(), open_memory(embedder=OtherEmbedder())
     one.ingest("the harbour is quiet")
     one.flush(10)
@@ -312,7 +310,7 @@ def test_each_turn_is_embedded_once_across_reopenings(open_memory: OpenMemory) -
 
 
 @pytest.mark.requirement("LOG-3")
-def test_progress_of_a_flush_ends_at_the_whole(open_memory: OpenMemory) -> None:
+def test_flush_progress_ends_at_the_total(open_memory: OpenMemory) -> None:
     memory = open_memory(embedder=(embedder := WaitingEmbedder()))
     memory.ingest_many([user(f"turn {number}") for number in range(30)])
     told: list[tuple[int, int]] = []

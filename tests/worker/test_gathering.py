@@ -1,4 +1,4 @@
-"""Work in the background waits for more of it, and for nobody who waits for it; it stands aside for who asks."""
+"""Background work is batched, is finished by flush, and yields to foreground calls."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_batches_wait_longer_while_turns_keep_coming() -> None:
 
 
 @pytest.mark.requirement("LOG-3")
-def test_a_turn_that_waits_for_its_batch_is_found_by_words_at_once_and_by_meaning_after_flush(
+def test_a_waiting_turn_is_found_by_words_now_and_by_meaning_after_flush(
     open_memory: OpenMemory,
 ) -> None:
     slow = replace(QUICK, index=IndexSettings(gather_s=LONG, gather_most_s=LONG))
@@ -36,15 +36,15 @@ def test_a_turn_that_waits_for_its_batch_is_found_by_words_at_once_and_by_meanin
     memory.flush(LONG / 2)
     assert memory.search("Naxos", kind="turn")[0].semantic != 0
     memory.ingest("And the way back is on Sunday.", session="trip")
-    memory.close()  # nor does whoever closes it wait for the batch
+    memory.close()  # closing does not wait for the batch either
 
 
-def test_a_time_that_is_none_is_refused() -> None:
+def test_an_invalid_batch_delay_is_refused() -> None:
     with pytest.raises(InputError, match="gather_most_s must be a number of seconds"):
         IndexSettings(gather_most_s=float("inf"))
 
 
-def test_work_waits_until_no_call_is_under_way() -> None:
+def test_background_work_waits_for_foreground_calls() -> None:
     foreground = Foreground()
     happened: list[str] = []
 
@@ -62,7 +62,7 @@ def test_work_waits_until_no_call_is_under_way() -> None:
     assert happened == ["the first answer", "the second answer", "work"]
 
 
-def test_a_call_that_fails_is_under_way_no_longer() -> None:
+def test_a_failed_call_no_longer_blocks_background_work() -> None:
     foreground = Foreground()
     with pytest.raises(ValueError, match="no"), foreground.call():
         raise ValueError("no")
@@ -71,8 +71,8 @@ def test_a_call_that_fails_is_under_way_no_longer() -> None:
 
 
 @pytest.mark.requirement("LOG-3")
-def test_work_beside_a_call_that_never_ends_is_done_all_the_same(open_memory: OpenMemory) -> None:
-    """With nobody waiting for it: a flush would make it hurry."""
+def test_background_work_proceeds_despite_an_endless_call(open_memory: OpenMemory) -> None:
+    """No flush is waiting, because that would end the delay."""
     slow = replace(QUICK, index=IndexSettings(gather_s=LONG, gather_most_s=LONG))
     memory = open_memory(embedder="static", settings=slow)
     for number in range(12):

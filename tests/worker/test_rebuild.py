@@ -1,4 +1,4 @@
-"""Every view can be dropped and derived anew from the log, and says the same."""
+"""Every view can be dropped and rebuilt from the log with the same answers."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ def test_a_rebuild_gives_the_same_answers_and_asks_no_model(open_memory: OpenMem
     rebuilt = answers(memory)
     assert without_progress(rebuilt) == without_progress(before)
     stored = [text for text in embedder.asked[asked:] if len(text) > 60]
-    assert stored == [], "a rebuild embeds nothing anew; only the questions were"
+    assert stored == [], "a rebuild embeds nothing again; only the questions were embedded"
 
 
 def without_progress(said: object) -> object:
-    """Whether a turn waits outside the word index is no answer, but how it is found."""
+    """Leave out whether a turn was found in the word index or by a scan."""
     assert isinstance(said, dict)
     return {name: value for name, value in said.items() if name != "why"}
 
 
 @pytest.mark.requirement("INV-3")
-def test_a_rebuild_is_seen_by_a_memory_that_had_answered_before(open_memory: OpenMemory) -> None:
-    """A block that was cached must not pass for its successor of the same version."""
+def test_a_rebuild_is_seen_by_a_memory_with_a_warm_cache(open_memory: OpenMemory) -> None:
+    """A cached block must not be mistaken for its successor of the same version."""
     memory = open_memory(settings=EAGER)
     memory.ingest_many([user(f"alpha {number}") for number in range(3)])
     memory.flush()
@@ -101,7 +101,7 @@ def test_an_empty_namespace_can_be_rebuilt(memory: Memory) -> None:
 
 @pytest.mark.requirement("INV-3")
 def test_thousands_of_acts_in_a_row_do_not_stop_the_work(tmp_path: Path) -> None:
-    """A block of the log that holds acts alone has no vector to fold."""
+    """A log block that contains only acts has no vectors."""
     path = tmp_path / "memory.db"
     with Memory(path, "ana", embedder=HashEmbedder(), settings=EAGER) as memory:
         turn = memory.ingest("the harbour is quiet")
@@ -118,7 +118,7 @@ def test_thousands_of_acts_in_a_row_do_not_stop_the_work(tmp_path: Path) -> None
 
 
 @pytest.mark.requirement("INV-3")
-def test_turns_across_block_borders_are_found_by_words_and_meaning(tmp_path: Path) -> None:
+def test_turns_across_block_boundaries_are_found(tmp_path: Path) -> None:
     count = 2 * BLOCK + 10
     settings = replace(QUICK, index=IndexSettings(tail=1, vector_tail=1, batch=1500))
     with Memory(tmp_path / "memory.db", "ana", embedder=HashEmbedder(), settings=settings) as memory:
@@ -146,7 +146,7 @@ def test_a_rebuild_embeds_no_remembered_record_again(open_memory: OpenMemory) ->
 
 
 @pytest.mark.requirement("INV-3")
-def test_a_rebuild_embeds_neither_what_was_merged_nor_a_record_that_has_another_number_now(
+def test_a_rebuild_does_not_embed_merged_or_renumbered_records_again(
     open_memory: OpenMemory,
 ) -> None:
     embedder = CountingEmbedder()

@@ -1,6 +1,6 @@
-"""BEAM: long chats of one person with an assistant; a question's sources are the numbers of chat messages.
+"""BEAM benchmark: long chats of one person with an assistant; the gold is the numbers of chat messages.
 
-A batch of the chat is a session: it has one date. The sources may be lists or objects: every integer in them counts.
+A batch of the chat is a session with one date. The sources may be lists or objects; every integer in them counts.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from holdfast.errors import InputError
-from holdfast_bench.ask import Progress, Ways, measure
-from holdfast_bench.data import Haystack, Question, Said, Sitting, read_set
+from holdfast_bench.ask import AskOptions, measure
+from holdfast_bench.data import Haystack, Question, SetSession, SetTurn, read_json, read_shape
+from holdfast_bench.machine import Progress
 
 _UNANSWERABLE = "abstention"
-_WHEN = "%B-%d-%Y"
-_MARKER = re.compile(r"\s*->->[^\n]{0,20}\Z")
-"""The plan's bullet that a user text was written for: "->-> 1,1"."""
+_TIME = "%B-%d-%Y"
+_MARKER = re.compile(r"\s*->->[^\n]{0,20}\Z")  # reference to the plan behind a user text: "->-> 1,1"
 
 
 class _Message(BaseModel):
@@ -46,53 +46,53 @@ class _Chat(BaseModel):
     probing_questions: dict[str, list[_Probe]]
 
 
-def run(data: Sequence[Path], ways: Ways, progress: Progress | None = None) -> dict[str, object]:
-    return measure("beam", read(data), ways, progress)
+def run(data: Sequence[Path], options: AskOptions, progress: Progress | None = None) -> dict[str, object]:
+    return measure("beam", read(data), options, progress)
 
 
 def read(data: Sequence[Path]) -> list[Haystack]:
-    """One haystack for each chat of the files."""
-    return [_haystack(chat, path) for path in data for chat in read_set(path, _Chat, "BEAM")]
+    """Return one haystack per chat."""
+    return [_haystack(chat, path) for path in data for chat in read_shape(list[_Chat], read_json(path), path, "BEAM")]
 
 
 def _haystack(chat: _Chat, path: Path) -> Haystack:
-    sittings = list(_sittings(chat, path))
-    if not sittings:
-        raise InputError(f"{path}: the chat {chat.id} holds no batches")
-    sessions = {turn.id: sitting.session for sitting in sittings for turn in sitting.turns}
+    sessions = list(_sessions(chat, path))
+    if not sessions:
+        raise InputError(f"{path}: the chat {chat.id} has no batches")
+    session_of = {turn.id: session.session for session in sessions for turn in session.turns}
     questions = []
     for ability, probes in chat.probing_questions.items():
         for number, probe in enumerate(probes, 1):
-            gold = frozenset(map(str, _integers(probe.source_chat_ids))) & sessions.keys()
+            gold = frozenset(map(str, _integers(probe.source_chat_ids))) & session_of.keys()
             questions.append(
                 Question(
                     id=f"{chat.id} {ability} {number}",
                     text=probe.question,
-                    at=sittings[-1].at,
+                    at=sessions[-1].at,
                     category=ability,
                     turns=gold,
-                    sessions=frozenset(sessions[turn] for turn in gold),
+                    sessions=frozenset(session_of[turn] for turn in gold),
                     answerable=ability != _UNANSWERABLE,
                 )
             )
-    return Haystack(f"chat {chat.id}", sittings, questions)
+    return Haystack(f"chat {chat.id}", sessions, questions)
 
 
-def _sittings(chat: _Chat, path: Path) -> Iterator[Sitting]:
-    """A batch without a date has that of the one before it."""
+def _sessions(chat: _Chat, path: Path) -> Iterator[SetSession]:
+    """Yield the batches; one without a date has the date of the one before it."""
     at: datetime | None = None
     for batch in chat.chat:
         messages = [message for exchange in batch.turns for message in exchange]
         anchor = batch.time_anchor or next((one.time_anchor for one in messages if one.time_anchor), None)
         if anchor is not None:
             try:
-                at = datetime.strptime(anchor, _WHEN).replace(tzinfo=UTC)
+                at = datetime.strptime(anchor, _TIME).replace(tzinfo=UTC)
             except ValueError as error:
                 raise InputError(f"{path}: chat {chat.id}, batch {batch.batch_number}: {error}") from error
         if at is None:
             raise InputError(f"{path}: chat {chat.id}: its first batch has no time_anchor")
-        turns = [Said(str(one.id), one.role, _clean(one)) for one in messages]
-        yield Sitting(f"batch {batch.batch_number}", at, turns)
+        turns = [SetTurn(str(one.id), one.role, _clean(one)) for one in messages]
+        yield SetSession(f"batch {batch.batch_number}", at, turns)
 
 
 def _clean(message: _Message) -> str:

@@ -1,13 +1,12 @@
-"""Chat turns made up for measuring speed: any number of them, always the same for the same seed, from no data file.
+"""Synthetic chat turns for measuring speed: any number, always the same for the same seed, without a data file.
 
-What speed depends on is how often words repeat, so that is what they copy from real chats: word frequencies fall with
-rank (Zipf), sessions keep to a topic, lengths vary from 5 to 60 words, and a long tail of names, numbers and
-identifiers keeps adding words that are seen once or twice. What they say makes no sense.
+Speed depends on how often words repeat, so that is copied from real chats: word frequencies fall with rank (Zipf),
+sessions have a topic, turns have 5 to 60 words, and a long tail of names, numbers and identifiers keeps adding words
+that occur once or twice. The turns make no sense.
 """
 
 from __future__ import annotations
 
-import gzip
 import json
 import random
 from collections.abc import Iterator, Sequence
@@ -17,13 +16,14 @@ from pathlib import Path
 
 from holdfast.errors import InputError
 from holdfast.models.static import shipped_vocabulary
+from holdfast_bench.data import read_text
 
 Message = dict[str, object]
-"""What Memory.ingest_many takes."""
+"""Input of Memory.ingest_many."""
 Session = tuple[str, list[Message]]
 
 SESSION = 100
-"""Turns a session."""
+"""Turns per session."""
 _START = datetime(2025, 1, 1, tzinfo=UTC)
 _STEP = timedelta(minutes=3)
 # Zipf–Mandelbrot, with the usual values for English: weight = 1 / (rank + 2.7) ** 1.07.
@@ -31,7 +31,7 @@ _SHIFT, _FALL = 2.7, 1.07
 _TOPIC_WORDS = 60
 _TOPIC_SHARE = 0.3
 _RARE_SHARE = 0.015
-"""Words that are names, numbers or identifiers: at 100k turns they make more than half of all distinct terms."""
+"""Share of names, numbers and identifiers; at 100k turns they are more than half of all distinct terms."""
 _OPENERS = (
     "what did I say about", "do you remember", "when did we talk about", "where is", "which", "tell me about",
     "who said", "how did it go with", "did I ever mention", "what was the thing with",
@@ -39,18 +39,18 @@ _OPENERS = (
 
 
 class _Words:
-    """Draws words: the shipped vocabulary, whose order is by frequency, and made-up rare ones."""
+    """Draws words from the shipped vocabulary, which is ordered by frequency, and invents rare ones."""
 
     def __init__(self, chance: random.Random) -> None:
         self._chance = chance
         self.known = [word for word in shipped_vocabulary() if word.isascii() and word.isalpha() and len(word) > 1]
         self._weights = list(accumulate(1.0 / (rank + _SHIFT) ** _FALL for rank in range(1, len(self.known) + 1)))
 
-    def usual(self, count: int) -> list[str]:
+    def common(self, count: int) -> list[str]:
         return self._chance.choices(self.known, cum_weights=self._weights, k=count)
 
     def topic(self) -> list[str]:
-        """What a session is about: words that are neither the most frequent nor all rare."""
+        """Return the topic words of a session: neither the most frequent nor only rare ones."""
         return [self.known[int(200 * (len(self.known) / 200) ** self._chance.random())] for _ in range(_TOPIC_WORDS)]
 
     def rare(self) -> str:
@@ -66,17 +66,17 @@ class _Words:
 
 
 def chatter(turns: int, seed: int = 0) -> Iterator[Session]:
-    """Sessions of made-up turns, user and assistant in turn, until there are so many turns."""
+    """Yield sessions of synthetic turns, alternating user and assistant, with that many turns in total."""
     chance = random.Random(f"chatter {seed}")
     words = _Words(chance)
     for number, first in enumerate(range(0, turns, SESSION)):
         topic = words.topic()
-        texts = [_say(chance, words, topic) for _ in range(min(SESSION, turns - first))]
-        yield f"s{number}", _spoken(texts, first)
+        texts = [_make_text(chance, words, topic) for _ in range(min(SESSION, turns - first))]
+        yield f"s{number}", _messages(texts, first)
 
 
 def questions(sessions: Sequence[Session], count: int, seed: int = 0) -> list[str]:
-    """Questions about what was said: a few words of some turn behind an opener."""
+    """Return questions about the turns: an opener and a few words of some turn."""
     chance = random.Random(f"questions {seed}")
     asked = []
     for number in range(count):
@@ -88,15 +88,14 @@ def questions(sessions: Sequence[Session], count: int, seed: int = 0) -> list[st
 
 
 def read_messages(path: Path, turns: int) -> Iterator[Session]:
-    """Real chat instead: a JSONL file (.gz or not) of texts or {"role", "content"}, repeated as often as is needed."""
-    packed = path.read_bytes()
-    lines = (gzip.decompress(packed) if path.suffix == ".gz" else packed).decode().split("\n")
-    said = [_read_line(path, number, line) for number, line in enumerate(lines, 1) if line.strip()]
-    if not said:
-        raise InputError(f"{path} holds no chat messages")
-    endless = cycle(said)
+    """Yield real chat from a JSONL file (may be .gz) of texts or {"role", "content"}, repeated as needed."""
+    lines = read_text(path).split("\n")
+    lines_read = [_read_line(path, number, line) for number, line in enumerate(lines, 1) if line.strip()]
+    if not lines_read:
+        raise InputError(f"{path} contains no chat messages")
+    endless = cycle(lines_read)
     for number, first in enumerate(range(0, turns, SESSION)):
-        messages = _spoken([], first)
+        messages = _messages([], first)
         for index, (role, text) in enumerate(islice(endless, min(SESSION, turns - first))):
             messages.append({"role": role, "content": text, "at": _START + (first + index) * _STEP})
         yield f"s{number}", messages
@@ -114,16 +113,16 @@ def _read_line(path: Path, number: int, line: str) -> tuple[str, str]:
     raise InputError(f'{path}, line {number}: neither a text nor an object with "content"')
 
 
-def _spoken(texts: Sequence[str], first: int) -> list[Message]:
+def _messages(texts: Sequence[str], first: int) -> list[Message]:
     return [
         {"role": "assistant" if index % 2 else "user", "content": text, "at": _START + (first + index) * _STEP}
         for index, text in enumerate(texts)
     ]
 
 
-def _say(chance: random.Random, words: _Words, topic: Sequence[str]) -> str:
+def _make_text(chance: random.Random, words: _Words, topic: Sequence[str]) -> str:
     length = min(60, max(5, int(chance.lognormvariate(2.9, 0.6))))  # median 18 words
-    said = words.usual(length)
+    said = words.common(length)
     for place in range(length):
         kind = chance.random()
         if kind < _RARE_SHARE:
@@ -138,12 +137,12 @@ def _say(chance: random.Random, words: _Words, topic: Sequence[str]) -> str:
 
 
 def first(sessions: Sequence[Session], turns: int) -> list[Message]:
-    """So many messages, whichever sessions they are of."""
+    """Return the first messages of all sessions."""
     return [message for _, messages in sessions[: turns // 10 + 1] for message in messages][:turns]
 
 
 def upto(sessions: Sequence[Session], turns: int) -> list[Session]:
-    """The sessions up to so many turns, the last of them cut."""
+    """Return the sessions up to that many turns, the last one cut."""
     part: list[Session] = []
     for session, messages in sessions:
         if turns <= 0:

@@ -1,8 +1,9 @@
-"""The contract: JSON Schemas of what the verbs and benches print, with one golden example each.
+"""The contract: JSON schemas of the output of verbs and benchmarks, with one golden example each.
 
     python -m holdfast_bench.contract contract
 
-The schemas come from the typed definitions (model.py, results.py).
+The schemas come from the types in model.py and results.py. The examples of verbs come from running them on a small
+memory with a fixed clock and a deterministic embedder; ids and durations, which differ from run to run, are replaced.
 """
 
 from __future__ import annotations
@@ -18,41 +19,14 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
+from holdfast import results
 from holdfast.errors import NotFound
 from holdfast.memory import Memory
 from holdfast.model import Decision, Record, SearchAnswer, Why
-from holdfast.probe.extractors import Comparison, Noise, compare, measure_noise, open_extractor, read_labelled
+from holdfast.probe.extractors import ExtractorComparison, Noise, compare, measure_noise, open_extractor, read_labelled
 from holdfast.probe.probes import Probe
 from holdfast.probe.run import GateReport, ProbeReport, gate, run_probes
 from holdfast.probe.sweep import Sweep, Tried
-from holdfast.results import (
-    Active,
-    BackedUp,
-    Calibration,
-    Compaction,
-    ContextAnswer,
-    Copied,
-    DraftsAnswer,
-    Erased,
-    ErrorAnswer,
-    Exported,
-    History,
-    ImportAnswer,
-    IngestAnswer,
-    Problem,
-    RebuildAnswer,
-    RecentAnswer,
-    RecentExchanges,
-    RecentTurns,
-    Restored,
-    Stats,
-    StatusAnswer,
-    StoreAnswer,
-    ThemesAnswer,
-    ThreadAnswer,
-    Tidied,
-    Tuning,
-)
 from holdfast.serve.http.openapi import openapi
 from holdfast.serve.inputs import DIALECT, pin
 from holdfast.settings import JanitorSettings, Settings
@@ -60,40 +34,17 @@ from holdfast.store.types import Server
 from holdfast.testing import FixedClock, HashEmbedder
 from holdfast.text.jsonio import plain
 from holdfast.upkeep.findings import Diagnosis
-from holdfast_bench import hostile
-from holdfast_bench.admission_figures import (
-    CompactFigures,
-    FactsFigures,
-    GateFigures,
-    HalumemFigures,
-    MergeFigures,
-    admission_examples,
-)
-from holdfast_bench.figures import (
-    AgreementFigures,
-    EngineFigures,
-    HostileFigures,
-    LongMemEvalFigures,
-    PackFigures,
-    RetrievalFigures,
-    ServeFigures,
-    SpeedFigures,
-    engine_examples,
-    retrieval_examples,
-    serve_example,
-    speed_example,
-)
+from holdfast_bench import figures, hostile
 
-# --- Golden examples: one answer of each verb, from really running it on a small memory, and the shape of each
-# bench.
-#
-# The clock stands still and the embedder is predictable. Ids and durations, which differ from run to run, are replaced.
+_NOW = datetime(2026, 5, 4, 8, 30, tzinfo=UTC)
+_HASH = "6f1c0a7d2b9e4853"  # of probes, whose ids differ from run to run
+_BENCHES = "bench-"  # benchmarks may write more figures than the schema has; a verb prints exactly its fields
 
 
 def examples() -> dict[str, object]:
-    """One answer of each verb, from a small memory in a throw-away store."""
-    clock = FixedClock(datetime(2026, 5, 4, 8, 30, tzinfo=UTC))
-    quiet = replace(Settings(), janitor=JanitorSettings(count=False))  # when counts are written differs from run to run
+    """Return one answer per verb, from small memories in a temporary folder, and one example per benchmark."""
+    clock = FixedClock(_NOW)
+    quiet = replace(Settings(), janitor=JanitorSettings(count=False))  # counts are written at random times
     with tempfile.TemporaryDirectory() as folder:
         with Memory(Path(folder) / "memory.db", "ana", embedder=HashEmbedder(), settings=quiet, clock=clock) as memory:
             made = _run_verbs(memory)
@@ -105,9 +56,8 @@ def examples() -> dict[str, object]:
             made |= _run_compaction(memory)
         texts = Path(folder) / "texts.json"
         texts.write_text(json.dumps(["'; DROP TABLE turns; --", "a\x00b"]))
-        made |= {"bench-hostile": hostile.run([texts]), "bench-speed": speed_example(), "bench-serve": serve_example()}
-        made |= retrieval_examples() | admission_examples() | engine_examples()
-        return _settled({name: plain(answer) for name, answer in made.items()}, folder)
+        made |= {"bench-hostile": hostile.run([texts])} | figures.examples()
+        return _normalized({name: plain(answer) for name, answer in made.items()}, folder)
 
 
 def _run_verbs(memory: Memory) -> dict[str, object]:
@@ -118,31 +68,31 @@ def _run_verbs(memory: Memory) -> dict[str, object]:
         ],
         session="s1",
     )
-    memory.flush()  # which of the two comes first must not depend on the machine
+    memory.flush()  # the order of the two must not depend on the machine
     record = memory.remember("Ana lives in Lisbon", kind="fact")
     memory.flush()
     try:
         memory.why("t-0")
     except NotFound as error:
-        failure = ErrorAnswer(Problem(type(error).__name__, str(error)))
+        failure = results.ErrorAnswer(results.Problem(type(error).__name__, str(error)))
     return {
-        "ingest": IngestAnswer(added=len(turns), known=0, heartbeats=0, skipped=0, sessions=1, seconds=0.0),
+        "ingest": results.IngestAnswer(added=len(turns), known=0, heartbeats=0, skipped=0, sessions=1, seconds=0.0),
         "search": SearchAnswer.of(memory.search("where is Lisbon?", limit=2)),
-        "recent": RecentExchanges(tuple(memory.recent(limit=1, kind="exchange"))),
-        "thread": ThreadAnswer("s1", tuple(memory.thread("s1"))),
-        "context": ContextAnswer.of(memory.context([{"role": "user", "content": "where is Lisbon?"}], "s2")),
+        "recent": results.RecentExchanges(tuple(memory.recent(limit=1, kind="exchange"))),
+        "thread": results.ThreadAnswer("s1", tuple(memory.thread("s1"))),
+        "context": results.ContextAnswer.of(memory.context([{"role": "user", "content": "where is Lisbon?"}], "s2")),
         "remember": record,
         "forget": memory.forget(turns[1].id),
         "why": memory.why(turns[0].id),
-        "status": StatusAnswer.of(memory.status(), tuple(memory.check())),
-        "store-rebuild": RebuildAnswer("ana", turns=len(turns), records=1, seconds=0.0),
+        "status": results.StatusAnswer.of(memory.status(), tuple(memory.check())),
+        "store-rebuild": results.RebuildAnswer("ana", turns=len(turns), records=1, seconds=0.0),
         "store-info": _SERVED,
         "error": failure,
     }
 
 
 def _run_insight(memory: Memory) -> dict[str, object]:
-    """What a memory that makes records of turns says about itself."""
+    """Run the verbs that explain a memory with records."""
     old = memory.ingest("The API of our shop runs on port 8080.", session="s1", at="2026-05-02T18:00:00Z")
     memory.ingest("The API of our shop runs on port 9090.", session="s1", at="2026-05-03T18:00:00Z")
     memory.ingest("Our shop's API runs on port 9090.", session="s1", at="2026-05-03T19:00:00Z")
@@ -157,7 +107,7 @@ def _run_insight(memory: Memory) -> dict[str, object]:
 
 
 def _run_compaction(memory: Memory) -> dict[str, object]:
-    """A conversation with a rule in it, told in short."""
+    """Compact a conversation that contains a rule."""
     for number, text in enumerate(_YARD):
         memory.ingest(text, session="yard", at=f"2026-05-03T18:{number:02}:00Z")
     memory.flush()
@@ -165,7 +115,7 @@ def _run_compaction(memory: Memory) -> dict[str, object]:
     return {
         "compact": made,
         "active": memory.active("yard"),
-        "expand": RecentTurns(tuple(memory.expand(made.guidance[0]))),
+        "expand": results.RecentTurns(tuple(memory.expand(made.guidance[0]))),
     }
 
 
@@ -185,7 +135,7 @@ _YARD = (
 )
 
 
-_SERVED = StoreAnswer(
+_SERVED = results.StoreAnswer(
     "postgresql://holdfast@db.example/memory", "postgres", 1, 40, 120_000_000,
     Server("PostgreSQL 18.4", "holdfast", "holdfast", "13.2", 3),
 )  # fmt: skip
@@ -193,15 +143,15 @@ _SERVED = StoreAnswer(
 
 def _run_transfer(memory: Memory, folder: Path) -> dict[str, object]:
     made = {"export": memory.export(folder / "ana.jsonl"), "backup": memory.backup(folder / "backup.db")}
-    made |= {"import": ImportAnswer.of(memory.import_file(folder / "ana.jsonl"), None)}
+    made |= {"import": results.ImportAnswer.of(memory.import_file(folder / "ana.jsonl"), None)}
     made |= {"restore": Memory.restore(folder / "backup.db", folder / "restored.db")}
     made |= {"copy": Memory.copy(folder / "backup.db", folder / "copied.db", ["ana"])}
     return made | {"erase": _run_erase(folder)} | _run_upkeep(folder)
 
 
 def _run_upkeep(folder: Path) -> dict[str, object]:
-    """A record that nobody found in a year, and one that is there twice."""
-    clock = FixedClock(datetime(2026, 5, 4, 8, 30, tzinfo=UTC))
+    """Run janitor and doctor on an old record and a duplicate."""
+    clock = FixedClock(_NOW)
     with Memory(folder / "old.db", "ana", embedder=HashEmbedder(), clock=clock) as memory:
         memory.ingest("The API of our shop runs on port 8080.", at="2025-03-04T18:00:00Z")
         memory.flush()
@@ -211,9 +161,9 @@ def _run_upkeep(folder: Path) -> dict[str, object]:
         return {"janitor": memory.janitor(dry_run=True), "doctor": memory.doctor()}
 
 
-def _run_erase(folder: Path) -> Erased:
-    """On a store of its own; sizes of files and how many strings they are searched for are no part of the shape."""
-    clock = FixedClock(datetime(2026, 5, 4, 8, 30, tzinfo=UTC))
+def _run_erase(folder: Path) -> results.EraseResult:
+    """Erase with proof; the sizes and counts of the proof are replaced, because they depend on the program's text."""
+    clock = FixedClock(_NOW)
     with Memory(folder / "erase.db", "ana", embedder=HashEmbedder(), clock=clock) as memory:
         memory.ingest("The spare key is under the blue flowerpot.", session="s1")
         memory.ingest("I moved to Lisbon in May.", session="s2")
@@ -225,36 +175,31 @@ def _run_erase(folder: Path) -> Erased:
     return replace(made, proof=counts)
 
 
-_HASH = "6f1c0a7d2b9e4853"  # of probes; the ids in them differ from run to run
-
-
 def _run_evaluation(memory: Memory) -> dict[str, object]:
-    """What is measured on one's own questions, and what they are about."""
+    """Run the evaluation verbs and themes."""
     (old, new) = (turn.id for turn in memory.thread("s1")[:2])
     probes = [Probe("Which port does the shop's API use?", (new,)), Probe("The port of the shop?", (old,))]
     report = replace(run_probes(memory, probes), hash=_HASH, search_ms={"p50": 1.0, "p95": 2.0})
-    told = read_labelled(
-        [{"role": "user", "content": "My sister Anna lives in Rome.", "facts": ["Anna lives in Rome"]}]
-    )
+    message = {"role": "user", "content": "My sister Anna lives in Rome.", "facts": ["Anna lives in Rome"]}
     rules = open_extractor("rules", Settings())
-    figures = report.figures
-    assert figures is not None
+    measured = report.figures
+    assert measured is not None
     return {
-        "themes": ThemesAnswer.of(memory.themes()),
-        "eval-init": DraftsAnswer("probes.jsonl", 2, _HASH),
+        "themes": results.ThemesAnswer.of(memory.themes()),
+        "eval-init": results.DraftsAnswer("probes.jsonl", 2, _HASH),
         "eval-run": report,
         "eval-gate": gate(report, report),
-        # The shape of a sweep: it needs more probes than an example should have.
+        # Not run: a sweep needs more probes than an example should have.
         "eval-sweep": Sweep(
-            _HASH, 4, 4, 0, 2, Tried({}, figures, figures), (Tried({"words": 0.6}, figures, figures),), None, None
+            _HASH, 4, 4, 0, 2, Tried({}, measured, measured), (Tried({"words": 0.6}, measured, measured),), None, None
         ),
-        "eval-extractors": compare(rules, rules, told),
+        "eval-extractors": compare(rules, rules, read_labelled([message])),
         "eval-noise": measure_noise(memory, [probes[0].question]),
     }
 
 
-def _settled(shown: dict[str, object], folder: str) -> dict[str, object]:
-    """The same from run to run: ids numbered in the order they appear, no durations, no temporary paths."""
+def _normalized(shown: dict[str, object], folder: str) -> dict[str, object]:
+    """Number the ids in order, and replace durations and temporary paths."""
     shown = {**shown, "context": _without_counts(shown["context"])}
     text = json.dumps(shown, ensure_ascii=False).replace(folder, "/home/ana")
     names: dict[str, str] = {}
@@ -262,84 +207,50 @@ def _settled(shown: dict[str, object], folder: str) -> dict[str, object]:
         names.setdefault(found, f"{found[:2]}{len(names) + 1:021d}")
     for found, name in names.items():
         text = text.replace(found, name)
-    text = re.sub(r"(?<=\[\[memory )[a-z2-7]{12}", "eqezht3fmzpy", text)  # the mark of a frame: another for each store
+    text = re.sub(r"(?<=\[\[memory )[a-z2-7]{12}", "eqezht3fmzpy", text)  # the mark of a frame differs between stores
     text = re.sub(r'"(ms|seconds)": [0-9.e-]+', r'"\1": 0.0', text)
     text = re.sub(r'"sha256": "[0-9a-f]{64}"', f'"sha256": "{"0" * 64}"', text)
     text = re.sub(r'"size_bytes": \d+', '"size_bytes": 98304', text)
-    settled = json.loads(text)
-    assert isinstance(settled, dict)
-    return settled
+    normalized = json.loads(text)
+    assert isinstance(normalized, dict)
+    return normalized
 
 
 def _without_counts(shown: object) -> object:
-    """A context's tokens depend on the ids in it, which differ from run to run."""
+    """Replace the token counts of a context, which depend on its ids."""
     text = re.sub(r'"(tokens|frame_tokens|limit)": \d+', r'"\1": 100', json.dumps(shown))
     return json.loads(re.sub(r"\b\d+ of 1000 tokens", "280 of 1000 tokens", text))
 
 
 SHAPES: Mapping[str, object] = {
-    "ingest": IngestAnswer,
-    "search": SearchAnswer,
-    "recent": RecentAnswer,
-    "thread": ThreadAnswer,
-    "themes": ThemesAnswer,
-    "context": ContextAnswer,
-    "remember": Record,
-    "forget": Decision,
-    "compact": Compaction,
-    "expand": RecentTurns,
-    "active": Active,
-    "why": Why,
-    "history": History,
-    "stats": Stats,
-    "calibrate": Calibration,
-    "tune-similarity": Tuning,
-    "eval-init": DraftsAnswer,
-    "eval-run": ProbeReport,
-    "eval-gate": GateReport,
-    "eval-sweep": Sweep,
-    "eval-extractors": Comparison,
-    "eval-noise": Noise,
-    "status": StatusAnswer,
-    "store-rebuild": RebuildAnswer,
-    "store-info": StoreAnswer,
-    "export": Exported,
-    "import": ImportAnswer,
-    "backup": BackedUp,
-    "erase": Erased,
-    "janitor": Tidied,
-    "doctor": Diagnosis,
-    "restore": Restored,
-    "copy": Copied,
-    "error": ErrorAnswer,
-    "bench-speed": SpeedFigures,
-    "bench-hostile": HostileFigures,
-    "bench-serve": ServeFigures,
-    "bench-engines": EngineFigures,
-    "bench-engines-locomo": AgreementFigures,
-    "bench-gate": GateFigures,
-    "bench-halumem": HalumemFigures,
-    "bench-facts": FactsFigures,
-    "bench-merge": MergeFigures,
-    "bench-compact": CompactFigures,
-    "bench-locomo": RetrievalFigures,
-    "bench-longmemeval": LongMemEvalFigures,
-    "bench-beam": RetrievalFigures,
-    "bench-pack": PackFigures,
-}
-_BENCHES = "bench-"
-"""Benches may write more figures than are pinned; a verb prints exactly its fields."""
+    "ingest": results.IngestAnswer, "search": SearchAnswer, "recent": results.RecentAnswer,
+    "thread": results.ThreadAnswer, "themes": results.ThemesAnswer, "context": results.ContextAnswer,
+    "remember": Record, "forget": Decision, "compact": results.Compaction, "expand": results.RecentTurns,
+    "active": results.ActiveView, "why": Why, "history": results.History, "stats": results.Stats,
+    "calibrate": results.Calibration, "tune-similarity": results.Tuning, "eval-init": results.DraftsAnswer,
+    "eval-run": ProbeReport, "eval-gate": GateReport, "eval-sweep": Sweep, "eval-extractors": ExtractorComparison,
+    "eval-noise": Noise, "status": results.StatusAnswer, "store-rebuild": results.RebuildAnswer,
+    "store-info": results.StoreAnswer, "export": results.ExportResult, "import": results.ImportAnswer,
+    "backup": results.BackupResult, "erase": results.EraseResult, "janitor": results.JanitorResult,
+    "doctor": Diagnosis, "restore": results.RestoreResult, "copy": results.CopyResult, "error": results.ErrorAnswer,
+    "bench-speed": figures.SpeedFigures, "bench-hostile": figures.HostileFigures, "bench-serve": figures.ServeFigures,
+    "bench-engines": figures.EngineFigures, "bench-engines-locomo": figures.AgreementFigures,
+    "bench-gate": figures.GateFigures, "bench-halumem": figures.HalumemFigures, "bench-facts": figures.FactsFigures,
+    "bench-merge": figures.MergeFigures, "bench-compact": figures.CompactFigures,
+    "bench-locomo": figures.RetrievalFigures, "bench-longmemeval": figures.LongMemEvalFigures,
+    "bench-beam": figures.RetrievalFigures, "bench-pack": figures.PackFigures,
+}  # fmt: skip
 
 
 def schema(name: str) -> dict[str, object]:
-    adapter: TypeAdapter[object] = TypeAdapter(SHAPES[name])  # type: ignore[arg-type]  # a union is a form, no class
+    adapter: TypeAdapter[object] = TypeAdapter(SHAPES[name])  # type: ignore[arg-type]  # a union is not a class
     made = adapter.json_schema(mode="serialization")
     pin(made, exact=not name.startswith(_BENCHES))
     return {"$schema": DIALECT, "title": f"holdfast {name}", **made}
 
 
 def write(folder: Path) -> list[Path]:
-    """Write NAME.schema.json and NAME.example.json for every shape, and openapi.json; gives the paths."""
+    """Write NAME.schema.json and NAME.example.json for every shape, and openapi.json; return the paths."""
     folder.mkdir(parents=True, exist_ok=True)
     documents: dict[str, object] = {f"{name}.schema.json": schema(name) for name in SHAPES}
     documents |= {f"{name}.example.json": example for name, example in examples().items()}

@@ -1,7 +1,7 @@
-"""HaluMem: of what people tell an assistant, how much is kept; that its inventions are not; that the old makes way.
+"""HaluMem benchmark: facts of the user are kept, inventions of the assistant are not, and updates replace old facts.
 
-Every user's dialogue goes through the production path with its own times. Points and turns are aligned by words
-(holdfast_bench/admission.py); DESIGN, "What the benches mean", defines the figures.
+Every user's dialogue goes through the production path with its own times. Memory points and turns are aligned by words
+(holdfast_bench/admission.py). docs/quality.md defines the figures.
 """
 
 from __future__ import annotations
@@ -17,31 +17,28 @@ from holdfast.errors import InputError
 from holdfast.memory import Memory
 from holdfast.model import Provenance, Record
 from holdfast.models.breaker import GuardedEmbedder
-from holdfast.probe.run import read_json, read_shape
-from holdfast.version import __version__
 from holdfast_bench.admission import (
-    ALIGNED,
+    MIN_COVERAGE,
     MODES,
-    Became,
     Mode,
-    Progress,
     Words,
-    admitting,
-    became,
     bench_embedder,
     bench_settings,
     best_cover,
     content_words,
     coverage,
     share,
+    temporary_memories,
 )
+from holdfast_bench.data import read_json, read_shape
+from holdfast_bench.machine import Progress, run_info
 
 STORED = 0.6
-"""An interference point counts as stored from this coverage (DESIGN)."""
+"""Coverage from which an interference point counts as stored."""
 
 _TIME = "%b %d, %Y, %H:%M:%S"
-_MARK = re.compile(r"^(?:\[[^\]]*\]\s*)+")  # "[Sep 06, 2025, 13:56:51][Persona Memory]" before some originals
-_MOST_HITS = 1000
+_PREFIX = re.compile(r"^(?:\[[^\]]*\]\s*)+")  # "[Sep 06, 2025, 13:56:51][Persona Memory]" before some originals
+_MAX_HITS = 1000
 _EXAMPLES = 20
 
 
@@ -82,18 +79,18 @@ class _User:
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
-    """A user turn, and what it became."""
+class _UserTurn:
+    """A user turn and the records that it made or strengthened, live or not."""
 
     id: str
     session: int
     words: Words
-    became: Became
+    records: tuple[Record, ...]
 
 
 @dataclass(slots=True)
 class _Count:
-    """Parts and wholes, which add up over users."""
+    """Counters, which add up over users."""
 
     points: int = 0
     aligned: int = 0
@@ -104,9 +101,9 @@ class _Count:
     interference_stored: int = 0
     updates_all: int = 0
     updates_told: int = 0
-    """… of which a user turn tells."""
+    """Updates that a user turn states …"""
     updates: int = 0
-    """… of which the turn and the original's record were found."""
+    """… and those for which the record of the original was found too."""
     retired: int = 0
     outranked: int = 0
     unrelated: int = 0
@@ -142,10 +139,10 @@ class _Count:
 
 def run(paths: Sequence[Path], progress: Progress | None = None) -> dict[str, object]:
     start = time.perf_counter()
-    tell = progress or (lambda step, done, total: None)
+    report = progress or (lambda step, done, total: None)
     users = {path.name: read_shape(list[_User], read_json(path), path, "HaluMem users") for path in paths}
     embedder = bench_embedder(bench_settings())
-    counts = {mode: _count(users, mode, embedder, tell) for mode in MODES}
+    counts = {mode: _count(users, mode, embedder, report) for mode in MODES}
     each = {mode: {name: one.figures() for name, one in counts[mode].items()} for mode in MODES}
     whole = {mode: sum(counts[mode].values(), _Count()) for mode in MODES}
     return {
@@ -154,91 +151,81 @@ def run(paths: Sequence[Path], progress: Progress | None = None) -> dict[str, ob
         "files": each["rank"],
         "filter": {**whole["filter"].figures(), "files": each["filter"]},
         "examples": {name: some[:_EXAMPLES] for name, some in whole["rank"].examples.items()},
-        "seconds": round(time.perf_counter() - start, 1),
-        "embedder": embedder.profile.name,
-        "version": __version__,
+        **run_info(start, embedder),
     }
 
 
 def _count(
-    users: Mapping[str, Sequence[_User]], mode: Mode, embedder: GuardedEmbedder, tell: Progress
+    users: Mapping[str, Sequence[_User]], mode: Mode, embedder: GuardedEmbedder, report: Progress
 ) -> dict[str, _Count]:
     counts = {}
-    with admitting(bench_settings(mode), embedder) as memory_of:
+    with temporary_memories(bench_settings(mode), embedder) as memory_of:
         for number, (name, found) in enumerate(users.items()):
             counts[name] = _Count()
             for user in found:
                 with memory_of(f"{name} {user.uuid}") as memory:
                     counts[name] += _measure(memory, user)
-            tell(f"users, {mode}", number + 1, len(users))
+            report(f"users, {mode}", number + 1, len(users))
     return counts
 
 
 def _measure(memory: Memory, user: _User) -> _Count:
-    told = _tell(memory, user)
-    count = _Count(user_turns=len(told), turns_with_record=sum(one.became.yielded for one in told))
-    gold = _align(user, told)
+    turns = _ingest(memory, user)
+    count = _Count(user_turns=len(turns), turns_with_record=sum(bool(turn.records) for turn in turns))
+    gold = _align(user, turns)
     count.points = len(gold)
     count.aligned = sum(turn is not None for _, _, turn in gold)
-    count.promoted = sum(turn is not None and turn.became.yielded for _, _, turn in gold)
-    count.examples["not_promoted"].extend(
-        point.memory_content for _, point, turn in gold if turn and not turn.became.yielded
-    )
-    _count_interference(user, told, count)
-    replaced = _count_updates(memory, gold, told, count)
+    count.promoted = sum(turn is not None and bool(turn.records) for _, _, turn in gold)
+    count.examples["not_promoted"].extend(point.memory_content for _, point, turn in gold if turn and not turn.records)
+    _count_interference(user, turns, count)
+    replaced = _count_updates(memory, gold, turns, count)
     _count_unrelated(gold, replaced, count)
     return count
 
 
-def _tell(memory: Memory, user: _User) -> list[_Told]:
-    """All of it said in order; then what each of the user's turns became."""
+def _ingest(memory: Memory, user: _User) -> list[_UserTurn]:
+    """Ingest all sessions and return the user's turns with their records."""
     said = []
     for number, session in enumerate(user.sessions):
-        messages = [
-            {"role": one.role, "content": one.content, "at": _moment(one.timestamp)} for one in session.dialogue
-        ]
+        messages = [{"role": one.role, "content": one.content, "at": _time(one.timestamp)} for one in session.dialogue]
         turns = memory.ingest_many(messages, session=f"session {number}")
         said += [(turn, number) for turn in turns if turn.role == "user"]
     memory.flush()
-    return [_Told(turn.id, number, content_words(turn.text), became(memory, turn.id)) for turn, number in said]
+    return [_UserTurn(turn.id, number, content_words(turn.text), memory.why(turn.id).records) for turn, number in said]
 
 
-def _moment(text: str) -> datetime:
+def _time(text: str) -> datetime:
     try:
         return datetime.strptime(text, _TIME).replace(tzinfo=UTC)
     except ValueError as error:
         raise InputError(f"a HaluMem time looks like 'Jan 15, 2029, 15:12:20', not {text!r}") from error
 
 
-_Gold = tuple[int, _Point, _Told | None]
-"""The number of the session, the true point, and the turn that told it."""
+_Gold = tuple[int, _Point, _UserTurn | None]  # number of the session, true memory point, and the turn that states it
 
 
-def _align(user: _User, told: Sequence[_Told]) -> list[_Gold]:
+def _align(user: _User, turns: Sequence[_UserTurn]) -> list[_Gold]:
     gold: list[_Gold] = []
     for number, session in enumerate(user.sessions):
-        here = [one for one in told if one.session == number]
+        here = [turn for turn in turns if turn.session == number]
         true = [point for point in session.memory_points if not point.false]
-        gold += [(number, point, _teller(point.memory_content, here)) for point in true]
+        gold += [(number, point, _stating_turn(point.memory_content, here)) for point in true]
     return gold
 
 
-def _teller(text: str, told: Sequence[_Told]) -> _Told | None:
-    found = best_cover(content_words(text), [one.words for one in told])
-    return None if found is None else told[found]
+def _stating_turn(text: str, turns: Sequence[_UserTurn]) -> _UserTurn | None:
+    found = best_cover(content_words(text), [turn.words for turn in turns])
+    return None if found is None else turns[found]
 
 
 def _nearest_record(text: str, records: Sequence[Record], least: float) -> Record | None:
-    """Of a turn's records the one that tells most of the point."""
+    """Return the record that covers most of the point."""
     found = best_cover(content_words(text), [content_words(record.text) for record in records], least)
     return None if found is None else records[found]
 
 
-# --- what was invented -----------------------------------------------------------------------------------------------
-
-
-def _count_interference(user: _User, told: Sequence[_Told], count: _Count) -> None:
-    records = {record.id: record for one in told for record in one.became.records}
+def _count_interference(user: _User, turns: Sequence[_UserTurn], count: _Count) -> None:
+    records = {record.id: record for turn in turns for record in turn.records}
     stated = [
         (record, content_words(record.text))
         for record in records.values()
@@ -246,31 +233,28 @@ def _count_interference(user: _User, told: Sequence[_Told], count: _Count) -> No
     ]
     for point in (point for session in user.sessions for point in session.memory_points if point.false):
         words = content_words(point.memory_content)
-        lie = words - content_words(point.reference_memory_content or "")
-        stored = [record for record, said in stated if coverage(words, said) >= STORED and lie & said]
+        invented = words - content_words(point.reference_memory_content or "")
+        stored = [record for record, said in stated if coverage(words, said) >= STORED and invented & said]
         count.interference += 1
         count.interference_stored += bool(stored)
         count.examples["stored"].extend(f"{point.memory_content} | {record.text}" for record in stored[:1])
 
 
-# --- what was replaced -----------------------------------------------------------------------------------------------
-
-
-def _count_updates(memory: Memory, gold: Sequence[_Gold], told: Sequence[_Told], count: _Count) -> set[str]:
-    """Counts the updates; gives the ids of all records that an update was meant to replace."""
-    places = {one.id: place for place, one in enumerate(told)}
+def _count_updates(memory: Memory, gold: Sequence[_Gold], turns: Sequence[_UserTurn], count: _Count) -> set[str]:
+    """Count the updates and return the ids of all records that an update should replace."""
+    places = {turn.id: place for place, turn in enumerate(turns)}
     replaced: set[str] = set()
     for number, point, new in gold:
         count.updates_all += point.updates
         count.updates_told += point.updates and new is not None
         if not point.updates or new is None:
             continue
-        earlier = [one for one in told[: places[new.id]] if one.session < number]
+        earlier = [turn for turn in turns[: places[new.id]] if turn.session < number]
         old = [
             (original, one, record)
-            for original in (_MARK.sub("", text) for text in point.original_memories)
-            if (one := _told_before(original, number, gold, earlier)) is not None
-            if (record := _nearest_record(original, one.became.records, ALIGNED)) is not None
+            for original in (_PREFIX.sub("", text) for text in point.original_memories)
+            if (one := _original_turn(original, number, gold, earlier)) is not None
+            if (record := _nearest_record(original, one.records, MIN_COVERAGE)) is not None
         ]
         if not old:
             continue
@@ -286,22 +270,22 @@ def _count_updates(memory: Memory, gold: Sequence[_Gold], told: Sequence[_Told],
     return replaced
 
 
-def _told_before(original: str, number: int, gold: Iterable[_Gold], earlier: Sequence[_Told]) -> _Told | None:
-    """The turn that told the original: that of the earlier point with its text, else the one that covers it best."""
+def _original_turn(original: str, number: int, gold: Iterable[_Gold], earlier: Sequence[_UserTurn]) -> _UserTurn | None:
+    """Return the turn of the earlier point with the same text, else the turn that covers the original best."""
     for session, point, turn in gold:
         if session < number and turn is not None and point.memory_content == original:
             return turn
-    return _teller(original, earlier)
+    return _stating_turn(original, earlier)
 
 
-def _outranked(memory: Memory, original: str, point: _Point, old: _Told, record: Record, new: _Told) -> bool:
-    """Whether the new comes before the old when one asks for what both speak of, in the words they share."""
+def _outranked(memory: Memory, original: str, point: _Point, old: _UserTurn, record: Record, new: _UserTurn) -> bool:
+    """Return True if search ranks the new before the old for the words that both share."""
     both = content_words(original) & content_words(point.memory_content)
     question = " ".join(word for word in original.split() if content_words(word) & both)
-    fresh = {new.id, *(one.id for one in new.became.records)} - {record.id, old.id}
+    fresh = {new.id, *(one.id for one in new.records)} - {record.id, old.id}
     if not question or not fresh:
         return False
-    for hit in memory.search(question, limit=_MOST_HITS):
+    for hit in memory.search(question, limit=_MAX_HITS):
         if hit.id in (record.id, old.id):
             return False
         if hit.id in fresh:
@@ -311,7 +295,7 @@ def _outranked(memory: Memory, original: str, point: _Point, old: _Told, record:
 
 def _count_unrelated(gold: Sequence[_Gold], replaced: set[str], count: _Count) -> None:
     for _, point, turn in gold:
-        record = _nearest_record(point.memory_content, turn.became.records, 0.0) if turn else None
+        record = _nearest_record(point.memory_content, turn.records, 0.0) if turn else None
         if record is None or record.id in replaced:
             continue
         count.unrelated += 1

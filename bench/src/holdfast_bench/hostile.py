@@ -1,4 +1,4 @@
-"""Hostile texts through every door: each is kept byte for byte or refused with a reason, and nothing else happens.
+"""Hostile texts benchmark: each is stored byte for byte or refused with a reason, and nothing else happens.
 
 Every text goes in by each carrier (as a user's, an assistant's, a tool's and a pasted turn; as the name of a session,
 as a key, as metadata) and is read back by thread, recent and search, and once more after the store was reopened.
@@ -7,36 +7,33 @@ as a key, as metadata) and is read back by thread, recent and search, and once m
 from __future__ import annotations
 
 import json
+import re
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from holdfast.errors import InputError
 from holdfast.memory import Memory
 from holdfast.model import Turn
-from holdfast.probe.run import read_text
 from holdfast.version import __version__
 from holdfast_bench import injection
-from holdfast_bench.escapes import carried
-
-Progress = Callable[[str, int, int], None]
-"""Called with (step, done, total)."""
+from holdfast_bench.data import read_text, strings_in
+from holdfast_bench.machine import Progress
 
 _NAMESPACE = "hostile"
 _FILLER = "the harbour opens at nine"
-_EXAMPLES = 5
-"""Failures that are written out in full for each carrier."""
+_EXAMPLES = 5  # failures that are listed for each carrier
 
 
 @dataclass(frozen=True, slots=True)
 class Carrier:
-    """A way in for a text, and how it must look when the turn is read back."""
+    """Writes a text in one way, and checks it when the turn is read back."""
 
     put: Callable[[Memory, str], Turn]
-    holds: Callable[[Turn, str], bool]
+    is_intact: Callable[[Turn, str], bool]
 
 
 def _turn(role: str, origin: str) -> Carrier:
@@ -68,18 +65,18 @@ CARRIERS: Mapping[str, Carrier] = {
 
 
 @dataclass(slots=True)
-class _Tally:
-    """What one carrier did with the texts."""
+class _CarrierCounts:
+    """Results of one carrier."""
 
     carrier: Carrier
     kept: list[tuple[str, Turn]] = field(default_factory=list)
     refused: Counter[str] = field(default_factory=Counter)
     wrong: dict[str, list[str]] = field(default_factory=dict)
-    """By text: what went wrong with it."""
+    """Failures by text."""
     search_errors: list[str] = field(default_factory=list)
     questions_refused: int = 0
 
-    def blame(self, text: str, what: str) -> None:
+    def fail(self, text: str, what: str) -> None:
         self.wrong.setdefault(text, []).append(what)
 
     def figures(self, texts: int) -> dict[str, object]:
@@ -99,37 +96,37 @@ class _Tally:
 def run(
     paths: Sequence[Path], progress: Progress | None = None, carriers: Mapping[str, Carrier] = CARRIERS
 ) -> dict[str, object]:
-    """Read the texts of these files (JSON or JSONL, .gz or not) and put each through every carrier."""
+    """Put each text of the files (JSON or JSONL, may be .gz) through every carrier."""
     start = time.perf_counter()
-    tell = progress or (lambda step, done, total: None)
+    report = progress or (lambda step, done, total: None)
     texts = [text for path in paths for text in read_texts(path)]
-    tallies = {name: _Tally(carrier) for name, carrier in carriers.items()}
+    counters = {name: _CarrierCounts(carrier) for name, carrier in carriers.items()}
     with tempfile.TemporaryDirectory(prefix="holdfast-hostile-") as home:
         store = Path(home) / "memory.db"
         with Memory(store, namespace=_NAMESPACE) as memory:
-            for name, tally in tallies.items():
-                _write(memory, tally, texts, name, tell)
+            for name, counts in counters.items():
+                _write(memory, counts, texts, name, report)
             memory.flush()
-            for name, tally in tallies.items():
-                _read_threads(memory, tally, "thread")
-                _search(memory, tally, name, tell)
+            for name, counts in counters.items():
+                _read_threads(memory, counts, "thread")
+                _search(memory, counts, name, report)
         with Memory(store, namespace=_NAMESPACE) as memory:
-            for tally in tallies.values():
-                _read_threads(memory, tally, "thread of the reopened store")
+            for counts in counters.values():
+                _read_threads(memory, counts, "thread of the reopened store")
             damage = memory.check()
-    tell("frame", 0, 1)
-    frame = injection.rendered(texts, lambda done, total: tell("frame", done, total))
-    tell("contexts", 0, 1)
-    contexts = injection.assembled(texts)
-    tell("disguises", 0, 1)
-    disguised = carried(texts, lambda done, total: tell("disguises", done, total))
+    report("frame", 0, 1)
+    frame = injection.measure_rendering(texts, lambda done, total: report("frame", done, total))
+    report("contexts", 0, 1)
+    contexts = injection.measure_contexts(texts)
+    report("disguises", 0, 1)
+    disguised = injection.measure_disguises(texts, lambda done, total: report("disguises", done, total))
     return {
         "set": "hostile",
         "n": len(texts),
-        "carriers": {name: tally.figures(len(texts)) for name, tally in tallies.items()},
-        "wrong": sum(len(tally.wrong) for tally in tallies.values()) + len(damage),
-        "refused": sum(tally.refused.total() for tally in tallies.values()),
-        "search_errors": sum(len(tally.search_errors) for tally in tallies.values()),
+        "carriers": {name: counts.figures(len(texts)) for name, counts in counters.items()},
+        "wrong": sum(len(counts.wrong) for counts in counters.values()) + len(damage),
+        "refused": sum(counts.refused.total() for counts in counters.values()),
+        "search_errors": sum(len(counts.search_errors) for counts in counters.values()),
         "frame": frame,
         "contexts": contexts,
         "disguised": disguised,
@@ -139,7 +136,7 @@ def run(
 
 
 def read_texts(path: Path) -> list[str]:
-    """Every text in a JSON file: of a list, of lists in an object, or one a line."""
+    """Return every string in a JSON file or JSON lines."""
     content = read_text(path)
     try:
         values = [json.loads(content)]
@@ -148,76 +145,61 @@ def read_texts(path: Path) -> list[str]:
             values = [json.loads(line) for line in content.split("\n") if line.strip()]
         except json.JSONDecodeError as error:
             raise InputError(f"{path} is neither JSON nor JSON lines: {error}") from error
-    texts = list(_strings(values))
+    texts = list(strings_in(values))
     if not texts:
-        raise InputError(f"{path} holds no texts")
+        raise InputError(f"{path} contains no texts")
     return texts
 
 
-def _strings(values: Sequence[object]) -> Iterator[str]:
-    waiting = list(reversed(values))
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, str):
-            yield value
-        elif isinstance(value, list):
-            waiting.extend(reversed(value))
-        elif isinstance(value, dict):
-            waiting.extend(reversed(value.values()))
-
-
-def _write(memory: Memory, tally: _Tally, texts: Sequence[str], name: str, tell: Progress) -> None:
+def _write(memory: Memory, counts: _CarrierCounts, texts: Sequence[str], name: str, report: Progress) -> None:
     known: set[str] = set()
     for number, text in enumerate(texts):
         try:
-            turn = tally.carrier.put(memory, text)
+            turn = counts.carrier.put(memory, text)
         except InputError as error:
-            tally.refused[_without_numbers(str(error))] += 1
+            counts.refused[re.sub(r"\d", "#", str(error))] += (
+                1  # "… has 1,300 bytes" and "… 1,400 bytes" are one reason
+            )
             continue
-        except Exception as error:  # measured, not handled: anything but a refusal is a failure of this text
-            tally.blame(text, f"writing raised {type(error).__name__}: {error}")
+        except Exception as error:  # counted: anything but a refusal is a failure of this text
+            counts.fail(text, f"writing raised {type(error).__name__}: {error}")
             continue
-        tally.kept.append((text, turn))
-        _compare(tally, text, turn, "the answer of ingest")
-        if turn.id not in known:  # a key that comes again gives the first turn back, which is no longer the newest
+        counts.kept.append((text, turn))
+        _compare(counts, text, turn, "the answer of ingest")
+        if turn.id not in known:  # a repeated key returns the first turn, which is no longer the newest
             newest = memory.recent(limit=1, session=turn.session)
-            _compare(tally, text, newest[0] if newest and newest[0].id == turn.id else None, "recent")
+            _compare(counts, text, newest[0] if newest and newest[0].id == turn.id else None, "recent")
         known.add(turn.id)
-        tell(f"write {name}", number + 1, len(texts))
+        report(f"write {name}", number + 1, len(texts))
 
 
-def _read_threads(memory: Memory, tally: _Tally, what: str) -> None:
+def _read_threads(memory: Memory, counts: _CarrierCounts, what: str) -> None:
     threads: dict[str, dict[str, Turn]] = {}
-    for text, turn in tally.kept:
+    for text, turn in counts.kept:
         if turn.session not in threads:
             threads[turn.session] = {one.id: one for one in memory.thread(turn.session)}
-        _compare(tally, text, threads[turn.session].get(turn.id), what)
+        _compare(counts, text, threads[turn.session].get(turn.id), what)
 
 
-def _search(memory: Memory, tally: _Tally, name: str, tell: Progress) -> None:
-    said = {turn.id: (text, turn) for text, turn in tally.kept}
-    for number, (text, turn) in enumerate(tally.kept):
+def _search(memory: Memory, counts: _CarrierCounts, name: str, report: Progress) -> None:
+    said = {turn.id: (text, turn) for text, turn in counts.kept}
+    for number, (text, turn) in enumerate(counts.kept):
         try:
             hits = memory.search(text, session=turn.session)
         except InputError:
-            tally.questions_refused += 1
+            counts.questions_refused += 1
             continue
-        except Exception as error:  # measured, not handled
-            tally.search_errors.append(f"{text[:60]!r}: search raised {type(error).__name__}: {error}")
+        except Exception as error:  # counted as a failure
+            counts.search_errors.append(f"{text[:60]!r}: search raised {type(error).__name__}: {error}")
             continue
         for hit in hits:
             if hit.id not in said or hit.text != said[hit.id][1].text or hit.session != turn.session:
-                tally.blame(text, f"search gave {hit.id} with a text or session that it was not kept with")
-        tell(f"search {name}", number + 1, len(tally.kept))
+                counts.fail(text, f"search returned {hit.id} with another text or session than was stored")
+        report(f"search {name}", number + 1, len(counts.kept))
 
 
-def _compare(tally: _Tally, text: str, turn: Turn | None, what: str) -> None:
+def _compare(counts: _CarrierCounts, text: str, turn: Turn | None, what: str) -> None:
     if turn is None:
-        tally.blame(text, f"{what} does not hold it")
-    elif not tally.carrier.holds(turn, text):
-        tally.blame(text, f"{what} holds something else")
-
-
-def _without_numbers(reason: str) -> str:
-    """One reason for all texts of a kind: "… has 1,300 bytes" and "… has 1,400 bytes" are the same refusal."""
-    return "".join("#" if char.isdigit() else char for char in reason)
+        counts.fail(text, f"{what} does not have it")
+    elif not counts.carrier.is_intact(turn, text):
+        counts.fail(text, f"{what} has something else")

@@ -1,7 +1,7 @@
-"""How fast it is, on the production path, each figure beside the floor it is measured against.
+"""Speed benchmark on the production path, each figure next to its lower bound on this machine.
 
-Everything runs on one real store with many namespaces. What is compared is measured in the same loop, turn by turn,
-because the machine may be busy with other things: read the ratios before the milliseconds.
+Everything runs on one real store with many namespaces. Compared values are measured in the same loop, because the
+machine may be busy: read the ratios before the milliseconds.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from holdfast.index.vectors import exact, matrix
 from holdfast.memory import Memory
 from holdfast.models.embedder import Embedder
 from holdfast.models.static import StaticEmbedder
-from holdfast.probe.run import percentiles, ratio, top_share
+from holdfast.probe.metrics import median, percentiles, ratio, top_share
 from holdfast.search.lexical import score_words
 from holdfast.search.semantic import scan, scan_shelves
 from holdfast.settings import Settings, load_settings
@@ -30,27 +30,72 @@ from holdfast.store.open import open_store
 from holdfast.store.snapshot import Snapshot
 from holdfast.store.types import Space
 from holdfast.text.words import query_terms
-from holdfast.version import __version__
-from holdfast_bench.chatter import Session, chatter, first, questions, read_messages, upto
-from holdfast_bench.machine import Progress, Remembering, Times, cold_search_ms, import_ms, machine, resident_mb, timed
-
-# --- How long every kind of read takes, at several sizes, question by question; legs of a search alone and
-# together.
-
+from holdfast_bench.chatter import Message, Session, chatter, first, questions, read_messages, upto
+from holdfast_bench.machine import (
+    Progress,
+    QuestionCache,
+    Times,
+    cold_search_ms,
+    import_ms,
+    machine,
+    resident_mb,
+    run_info,
+    timed,
+)
 
 _SIZES = (1_000, 10_000, 100_000)
 _ASKED = 120
 _WARM_UP = 10
 QUESTIONS = 2 * _ASKED + _WARM_UP
-"""So many are needed: to warm up, with a vector that is known, and to be embedded as part of the search."""
+"""Number of questions: to warm up, with a cached vector, and to be embedded as part of the search."""
 _TOP = 10
 _RULE_NODES = 2_000
 _READING = Space.TOLD
-"""The reading of a turn whose scan is held against its floor; a search scans as many codes again for windows."""
+"""The vectors whose scan is compared with its lower bound; a search scans as many codes again for windows."""
+
+_NEIGHBOURS = 40
+_NEIGHBOUR_TURNS = 200
+_ACKS = 300
+_WAL_PAGES = 1_500  # more than the 1,000 pages after which SQLite checkpoints and restarts the WAL
+_RESIDENT_QUESTIONS = 20
+_STARTS = 7
+_COLD_STARTS = 5
+
+
+def run(
+    records: int = 100_000,
+    progress: Progress | None = None,
+    seed: int = 0,
+    folder: Path | None = None,
+    data: Path | None = None,
+) -> dict[str, object]:
+    """Measure `records` turns in a temporary store (inside `folder`), of synthetic chat or of the chat in `data`."""
+    if records < 100:
+        raise ValueError(f"the speed benchmark needs at least 100 records, not {records}")
+    start = time.perf_counter()
+    report = progress or (lambda step, done, total: None)
+    sessions = list(chatter(records, seed) if data is None else read_messages(data, records))
+    asked = questions(sessions, QUESTIONS, seed)
+    embedder = QuestionCache(StaticEmbedder())
+    with tempfile.TemporaryDirectory(prefix="holdfast-speed-", dir=folder) as home:
+        store = Path(home) / "memory.db"
+        neighbour = first(sessions, min(_NEIGHBOUR_TURNS, records // _NEIGHBOURS))
+        fill_neighbours(store, neighbour, _NEIGHBOURS, embedder, load_settings(), report)
+        result: dict[str, object] = {
+            "set": "speed",
+            "n": records,
+            "data": "chatter" if data is None else data.name,
+            **_bulk(store, sessions, records, embedder, report),
+            **_acknowledge(store, Path(home), sessions, embedder, report),
+            **measure_reading(store, sessions, records, asked, embedder, report),
+            **_fresh_processes(store, str(records), asked, report),
+            "store_mb": round(store.stat().st_size / 1e6, 1),
+        }
+    return {**result, "machine": machine(), **run_info(start, embedder)}
 
 
 def sizes(records: int) -> list[int]:
-    """The sizes at which reading is measured: the usual ones below the number of records, and that number."""
+    """Return the sizes at which reads are measured: the usual ones below the number of records, and that number."""
     return [*(size for size in _SIZES if size < records), records]
 
 
@@ -59,67 +104,60 @@ def measure_reading(
     sessions: Sequence[Session],
     records: int,
     asked: Sequence[str],
-    embedder: Remembering,
-    tell: Progress,
+    embedder: QuestionCache,
+    report: Progress,
 ) -> dict[str, object]:
-    """Every kind of read at every size, question by question."""
-    places = [_Place(store, size, sessions, size < records, embedder, tell) for size in sizes(records)]
+    """Measure every kind of read at every size, question by question."""
+    places = [_SizedNamespace(store, size, sessions, size < records, embedder, report) for size in sizes(records)]
     try:
         warm_up, known, fresh = asked[:_WARM_UP], asked[_WARM_UP : _WARM_UP + _ASKED], asked[-_ASKED:]
         embedder.warm([*warm_up, *known])
         for place in places:
             for question in warm_up:
                 place.measure(question, question)
-            place.start_anew()
+            place.reset()
         for number, (question, other) in enumerate(zip(known, fresh, strict=True)):
             for place in places:
                 place.measure(question, other)
-            tell("search", number + 1, _ASKED)
+            report("search", number + 1, _ASKED)
     finally:
         for place in places:
             place.close()
     return _figures(places)
 
 
-def _figures(places: Sequence[_Place]) -> dict[str, object]:
+def _figures(places: Sequence[_SizedNamespace]) -> dict[str, object]:
     figures: dict[str, object] = {}
     for name in (
-        "search",
-        "search_with_embedding",
-        "context",
-        "context_with_rules",
-        "vector",
-        "read_floor",
-        "lexical",
-        "meaning",
-        "pool",
-        "recent",
-        "thread",
-    ):
+        "search", "search_with_embedding", "context", "context_with_rules", "vector", "read_floor", "lexical",
+        "meaning", "pool", "recent", "thread",
+    ):  # fmt: skip
         figures[f"{name}_ms"] = {place.name: percentiles(place.times[name]) for place in places}
     figures["stages_ms"] = {
         place.name: {stage: percentiles(times) for stage, times in place.stages.items()} for place in places
     }
     figures["contexts_late"] = {place.name: place.late for place in places}
-    figures["vector_over_floor"] = {place.name: place.over_floor() for place in places}
+    figures["vector_over_floor"] = {
+        place.name: ratio(median(place.times["vector"]), median(place.times["read_floor"]), 2) for place in places
+    }
     shares = {place.name: round(place.recall(), 4) for place in places}
     figures["recall_vs_exact"] = shares[places[-1].name]
     figures["recall_vs_exact_at"] = shares
     return figures
 
 
-class _Place:
-    """One namespace of a certain size, with its own view of the store, so that a leg can be measured alone."""
+class _SizedNamespace:
+    """A namespace of one size, with its own view of the store, so that each retriever can be measured alone."""
 
     def __init__(
-        self, store: Path, size: int, sessions: Sequence[Session], fill: bool, embedder: Embedder, tell: Progress
+        self, store: Path, size: int, sessions: Sequence[Session], fill: bool, embedder: Embedder, report: Progress
     ) -> None:
         self.name = str(size)
         self.times: Times = {}
         self.stages: Times = {}
         self._found: list[tuple[NDArray[np.float32], list[int]]] = []
         self.late = 0
-        """Contexts that came back without memory, as after the deadline."""
+        """Contexts without memory, because they took too long."""
         self._rules = _rule_file(store.parent)
         self._embedder = embedder
         self._fingerprint = embedder.profile.fingerprint
@@ -127,7 +165,7 @@ class _Place:
         if fill:
             for session, messages in upto(sessions, size):
                 self._memory.ingest_many(messages, session=session)
-            self._memory.flush(progress=lambda done, total: tell(f"fill {size}", done, total))
+            self._memory.flush(progress=lambda done, total: report(f"fill {size}", done, total))
         self._sessions = [session for session, _ in upto(sessions, size)]
         self._settings: Settings = load_settings()
         self._store = open_store(store, self._settings.store)
@@ -139,7 +177,7 @@ class _Place:
         self._codes = np.rint(self._vectors * 127).astype(np.int8)  # as many bytes as the index has codes
 
     def measure(self, question: str, other: str) -> None:
-        """`question` has its vector already; `other` is embedded as part of the search."""
+        """Measure all reads; `question` has a cached vector, `other` is embedded as part of the search."""
         times, memory = self.times, self._memory
         timed(times, "search", lambda: memory.search(question))
         hits = timed(times, "search_with_embedding", lambda: memory.search(other))
@@ -156,18 +194,18 @@ class _Place:
             timed(times, "lexical", lambda: score_words(shelves, terms, self._settings.recall))
             timed(times, "meaning", lambda: scan_shelves(shelves, self._fingerprint, vector, self._cache))
             found = timed(times, "vector", lambda: self._nearest(view, shelves.parts[0].pool.size, vector))
-        # The fastest full read that numpy has for bytes: max over int8 (1.9 ms for 25.6 MB; a sum over int64 2.8).
+        # numpy's fastest full read of bytes: max over int8 (1.9 ms for 25.6 MB; a sum over int64 takes 2.8).
         timed(times, "read_floor", lambda: self._codes.max())
         self._found.append((vector, found))
 
     def _measure_contexts(self, question: str) -> None:
-        """Without rules and with them, in turn; what was too late is counted, and its time too."""
+        """Measure contexts without and with rules; late ones are counted and timed too."""
         asked = [{"role": "user", "content": question}]
         for name, rules in (("context", []), ("context_with_rules", [self._rules])):
             made = timed(self.times, name, partial(self._memory.context, asked, "asking", rules=rules))
             self.late += made.degraded is not None
 
-    def start_anew(self) -> None:
+    def reset(self) -> None:
         self.times.clear()
         self.stages.clear()
         self._found.clear()
@@ -179,7 +217,7 @@ class _Place:
         return side_by_side(shelves, self._cache, self._settings.recall.answer_words)
 
     def _nearest(self, view: Snapshot, size: int, vector: NDArray[np.float32]) -> list[int]:
-        """One reading, as search makes it: scan the codes, take the best, score them again in full precision."""
+        """Search one kind of vectors as production does: scan the codes, rescore the best in full precision."""
         cosines, heard = scan(view, self.name, _READING, size, self._fingerprint, vector, self._cache)
         count = min(self._settings.recall.rescore, len(cosines))
         best = np.argpartition(np.where(heard, cosines, -np.inf), -count)[-count:]
@@ -187,7 +225,7 @@ class _Place:
         return sorted(full, key=lambda num: -full[num])[:_TOP]
 
     def recall(self) -> float:
-        """Which share of the exact nearest, computed over every stored vector, the semantic leg found."""
+        """Return the share of the exact nearest, computed over every stored vector, that the index found."""
         shares = [
             top_share(self._vectors @ vector, np.searchsorted(self._nums, found).tolist(), _TOP)
             for vector, found in self._found
@@ -195,17 +233,13 @@ class _Place:
         ]
         return float(np.mean(shares)) if shares else 1.0
 
-    def over_floor(self) -> float:
-        vector, floor = percentiles(self.times["vector"]), percentiles(self.times["read_floor"])
-        return ratio(vector["p50"], floor["p50"])
-
     def close(self) -> None:
         self._store.close()
         self._memory.close()
 
 
 def _rule_file(folder: Path) -> Path:
-    """Rules of 2,000 nodes, one in two hundred of them hard: many more would fill a budget of 1,000 tokens alone."""
+    """Write 2,000 rules, one in two hundred of them hard: more hard ones would fill a budget of 1,000 tokens."""
     path = folder / "RULES.md"
     hard, soft = "- Never open gate {0}.\n", "> The key of gate {0} hangs in hall {0}.\n"
     lines = ((soft if number % 200 else hard).format(number) for number in range(_RULE_NODES))
@@ -213,88 +247,40 @@ def _rule_file(folder: Path) -> Path:
     return path
 
 
-_NEIGHBOURS = 40
-"""Other namespaces in the same file: one namespace's cost must not depend on them (INV-4)."""
-_NEIGHBOUR_TURNS = 200
-_ACKS = 300
-_WAL_PAGES = 1_500
-"""More than the 1,000 pages at which SQLite writes the WAL back and begins it anew."""
-_RESIDENT_QUESTIONS = 20
-_STARTS = 7
-_COLD_STARTS = 5
-
-
-def run(
-    records: int = 100_000,
-    progress: Progress | None = None,
-    seed: int = 0,
-    folder: Path | None = None,
-    data: Path | None = None,
-) -> dict[str, object]:
-    """Measure on `records` turns in a temporary store (inside `folder`), of made-up chat or of the chat in `data`."""
-    if records < 100:
-        raise ValueError(f"speed needs at least 100 records to say anything, not {records}")
-    start = time.perf_counter()
-    tell = progress or (lambda step, done, total: None)
-    sessions = list(chatter(records, seed) if data is None else read_messages(data, records))
-    asked = questions(sessions, QUESTIONS, seed)
-    embedder = Remembering(StaticEmbedder())
-    with tempfile.TemporaryDirectory(prefix="holdfast-speed-", dir=folder) as home:
-        store = Path(home) / "memory.db"
-        _fill_neighbours(store, sessions, embedder, tell)
-        result: dict[str, object] = {
-            "set": "speed",
-            "n": records,
-            "data": "chatter" if data is None else data.name,
-            **_bulk(store, sessions, records, embedder, tell),
-            **_acknowledge(store, Path(home), sessions, embedder, tell),
-            **measure_reading(store, sessions, records, asked, embedder, tell),
-            **_fresh_processes(store, str(records), asked, tell),
-            "store_mb": round(store.stat().st_size / 1e6, 1),
-        }
-    profile = embedder.profile
-    return {
-        **result,
-        "embedder": profile.name,
-        "version": __version__,
-        "machine": machine(),
-        "seconds": round(time.perf_counter() - start, 1),
-    }
-
-
-def _fill_neighbours(store: Path, sessions: Sequence[Session], embedder: Embedder, tell: Progress) -> None:
-    most = sum(len(messages) for _, messages in sessions) // _NEIGHBOURS
-    messages = first(sessions, min(_NEIGHBOUR_TURNS, most))
-    for number in range(_NEIGHBOURS):
-        with Memory(store, namespace=f"neighbour {number}", embedder=embedder) as memory:
+def fill_neighbours(
+    store: Path | str, messages: Sequence[Message], count: int, embedder: Embedder, settings: Settings, report: Progress
+) -> None:
+    """Fill other namespaces of the store, on which the cost of one must not depend (INV-4)."""
+    for number in range(count):
+        with Memory(store, namespace=f"neighbour {number}", embedder=embedder, settings=settings) as memory:
             memory.ingest_many(messages, session="s")
             memory.flush()
-        tell("neighbours", number + 1, _NEIGHBOURS)
+        report("neighbours", number + 1, count)
 
 
 def _bulk(
-    store: Path, sessions: Sequence[Session], records: int, embedder: Embedder, tell: Progress
+    store: Path, sessions: Sequence[Session], records: int, embedder: Embedder, report: Progress
 ) -> dict[str, object]:
-    """Import a whole history: how fast it is acknowledged, with the worker at it, and how fast it is derived."""
+    """Import a whole history, and return how fast it is acknowledged and derived."""
     with Memory(store, namespace=str(records), embedder=embedder) as memory:
         start, done = time.perf_counter(), 0
         for session, messages in sessions:
             done += len(memory.ingest_many(messages, session=session))
-            tell("ingest", done, records)
+            report("ingest", done, records)
         acknowledged = time.perf_counter() - start
-        memory.flush(progress=lambda done, total: tell("derive", done, total))
+        memory.flush(progress=lambda done, total: report("derive", done, total))
         derived = time.perf_counter() - start
     return {"ingest_per_s": round(done / acknowledged), "derived_per_s": round(done / derived)}
 
 
 def _acknowledge(
-    store: Path, home: Path, sessions: Sequence[Session], embedder: Embedder, tell: Progress
+    store: Path, home: Path, sessions: Sequence[Session], embedder: Embedder, report: Progress
 ) -> dict[str, object]:
-    """Single turns, each beside a bare commit of the same bytes into another file of the same folder.
+    """Measure single turns, each next to a bare commit of the same bytes into another file of the same folder.
 
-    First as in a conversation: derived work is done before the next turn comes. Then in a burst, turn after turn, so
-    that the worker of the last one is in the way of the next (and of the bare commit). No pauses: after one, a busy
-    machine gives the processor away, and what is measured is when it comes back.
+    First as in a conversation: derived work is done before the next turn. Then in a burst, so that the worker competes
+    with the next turn (and with the bare commit). There are no pauses: after one, a busy machine gives the processor
+    away, and the measurement would include the time until it is back.
     """
     texts = [str(message["content"]) for message in first(sessions, _ACKS)]
     bare, other = _bare_store(home / "bare.db"), _bare_store(home / "other.db")
@@ -307,13 +293,13 @@ def _acknowledge(
                 ("bare", partial(_commit, bare, text)),
             ):
                 memory.flush()
-                _commit(other, text)  # both sides start from a disk and a processor that are awake
+                _commit(other, text)  # both sides start with a warm disk and processor
                 timed(times, name, work)
-            tell("acknowledge", number + 1, len(texts))
+            report("acknowledge", number + 1, len(texts))
         for number, text in enumerate(texts):
             timed(times, "burst", partial(memory.ingest, text, session="burst"))
             timed(times, "bare burst", partial(_commit, bare, text))
-            tell("burst", number + 1, len(texts))
+            report("burst", number + 1, len(texts))
     bare.close()
     other.close()
     ack, floor, burst, floor_burst = (percentiles(times[name]) for name in ("ack", "bare", "burst", "bare burst"))
@@ -327,9 +313,9 @@ def _acknowledge(
 
 
 def _bare_store(path: Path) -> apsw.Connection:
-    """A store of one table, in its steady state: a WAL that has its full size, as a store in use has.
+    """Open a database of one table whose WAL has its full size, like that of a store in use.
 
-    While the file still grows, each fsync pays for its new blocks too: the floor would seem two to three times as high.
+    While the file grows, each fsync also writes new blocks, which would raise the lower bound two or three times.
     """
     connection = apsw.Connection(str(path))
     connection.pragma("journal_mode", "WAL")
@@ -348,14 +334,14 @@ def _commit(connection: apsw.Connection, text: str) -> None:
     connection.execute("COMMIT")
 
 
-def _fresh_processes(store: Path, namespace: str, asked: Sequence[str], tell: Progress) -> dict[str, object]:
-    tell("fresh processes", 0, 3)
+def _fresh_processes(store: Path, namespace: str, asked: Sequence[str], report: Progress) -> dict[str, object]:
+    report("fresh processes", 0, 3)
     now, peak = resident_mb(store, namespace, asked[:_RESIDENT_QUESTIONS])
-    tell("fresh processes", 1, 3)
+    report("fresh processes", 1, 3)
     figures: dict[str, object] = {"rss_mb": now, "rss_peak_mb": peak, **import_ms(_STARTS)}
-    tell("fresh processes", 2, 3)
+    report("fresh processes", 2, 3)
     cold = cold_search_ms(store, namespace, asked[:_COLD_STARTS])
     if cold is not None:
         figures["search_cold_ms"] = cold
-    tell("fresh processes", 3, 3)
+    report("fresh processes", 3, 3)
     return figures

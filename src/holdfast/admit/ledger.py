@@ -24,7 +24,7 @@ from holdfast.admit.topics import index_keys
 from holdfast.index.blocks import BlockCache, Segment, as_slice, quantise
 from holdfast.index.vectors import load_segment, matrix, segments_stage
 from holdfast.model import Record, Turn
-from holdfast.models.embedder import product, products
+from holdfast.models.embedder import dot_product, dot_products
 from holdfast.store.snapshot import Snapshot
 from holdfast.store.types import RecordState, Space
 
@@ -94,7 +94,7 @@ class Ledger:
         if vector is not None:
             self._vectors[at] = vector
             if at < self._products.shape[1]:
-                self._products[:, at] = product(self._ahead, vector)
+                self._products[:, at] = dot_product(self._ahead, vector)
 
     def end(self, record_id: str, seq: int, heir: str | None = None) -> None:
         """It is live no longer from this line on; the heir is the record that replaced it, if one did."""
@@ -108,7 +108,7 @@ class Ledger:
         if not self._heirs or not vector.any():
             return []
         gone = np.fromiter(self._heirs, np.int64)
-        near = gone[(product(self._vectors[gone], vector) >= least) & (self._ends[gone] <= seq)]
+        near = gone[(dot_product(self._vectors[gone], vector) >= least) & (self._ends[gone] <= seq)]
         heirs = ((at, self._heirs[at]) for at in sorted(near.tolist(), key=self._order.__getitem__))
         return [self.records[at] for at, heir in heirs if heir in self and self.get(heir).at >= moment]
 
@@ -117,7 +117,7 @@ class Ledger:
         self._ahead = vectors
         self._products = np.zeros((len(vectors), 0), np.float32)
         if self.records:
-            self._products = products(vectors, self._vectors[: len(self.records)])
+            self._products = dot_products(vectors, self._vectors[: len(self.records)])
 
     def nearest(
         self, vector: NDArray[np.float32], seq: int, count: int, own: bool, row: int | None = None
@@ -149,7 +149,7 @@ class Ledger:
 
     def _cosines(self, vector: NDArray[np.float32], row: int | None) -> NDArray[np.float32]:
         known = 0 if row is None else self._products.shape[1]
-        late = product(self._vectors[known : len(self.records)], vector)  # all of them: picking rows would copy them
+        late = dot_product(self._vectors[known : len(self.records)], vector)  # all: picking rows would copy them
         return late if row is None else np.concatenate([self._products[row], late])
 
     def akin(self, text: str, vector: NDArray[np.float32], seq: int, count: int) -> list[tuple[Record, float]]:

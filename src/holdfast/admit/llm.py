@@ -23,7 +23,7 @@ from holdfast.admit.grounding import ground
 from holdfast.admit.secrets import mask
 from holdfast.errors import ModelMisbehaved, ModelUnavailable
 from holdfast.model import Kind, Metadata, Origin, Provenance, Record, Role, Turn
-from holdfast.models.chat import Chat, Message, Schema, unfenced
+from holdfast.models.chat import Chat, Message, Schema, strip_fence
 from holdfast.settings import AdmitSettings, ChatSettings
 from holdfast.text.sentences import MAX_SENTENCE
 from holdfast.text.time import read_spans
@@ -455,7 +455,7 @@ def _tiers(item: _Item, shown: Shown, settings: AdmitSettings) -> Iterator[tuple
 
 
 def _read(answer: str) -> _Reply:
-    return _Reply.model_validate_json(unfenced(answer))
+    return _Reply.model_validate_json(strip_fence(answer))
 
 
 def _complaint(error: ValidationError) -> str:

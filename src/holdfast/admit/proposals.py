@@ -24,7 +24,7 @@ from holdfast.admit.secrets import mask
 from holdfast.errors import Closed, HoldfastError, ModelError
 from holdfast.model import Action, Entry, Metadata, Record, Turn
 from holdfast.models.chat import GuardedChat, open_chat
-from holdfast.models.embedder import Embedder, rounded
+from holdfast.models.embedder import Embedder, round_to_half
 from holdfast.settings import ChatSettings, Settings
 from holdfast.store.snapshot import Snapshot
 from holdfast.store.store import Store
@@ -276,7 +276,7 @@ def embed_claims(view: Snapshot, claims: Mapping[int, Sequence[str]], embedder: 
         if (turn, _digest(text)) not in known
     ]
     rows: dict[int, list[tuple[Space, int, bytes]]] = {turn: [] for turn in claims}
-    made = rounded(embedder.embed([text for _, _, text in fresh])) if fresh else ()
+    made = round_to_half(embedder.embed([text for _, _, text in fresh])) if fresh else ()
     for (turn, at, text), vector in zip(fresh, made, strict=True):
         digest = _digest(text)
         known[turn, digest] = vector

@@ -26,7 +26,7 @@ from holdfast.results import Pair, ThresholdFigures, Tuning
 from holdfast.settings import Settings
 from holdfast.store.snapshot import Snapshot
 from holdfast.store.types import Space
-from holdfast.text.jsonio import lines_of_text, text_of_file
+from holdfast.text.jsonio import parse_json_lines, read_text_file
 
 _AROUND = (-0.10, -0.05, 0.0, 0.03, 0.06)
 _STOPPED_SHARE = 4  # of the sample one in so many is a pair that the guard stops: what it misses is seen there
@@ -97,11 +97,11 @@ def _lot(pair: Pair) -> bytes:
 
 def judgements_of_file(path: str | os.PathLike[str]) -> list[Pair]:
     """The answer of `tune similarity --json` with its sample's "same" filled in, its sample alone, or a pair a line."""
-    name, text = Path(path).name, text_of_file(path)
+    name, text = Path(path).name, read_text_file(path)
     try:
         whole = json.loads(text)
     except (ValueError, RecursionError):
-        return _read(lines_of_text(name, text))
+        return _read(parse_json_lines(name, text))
     if isinstance(whole, Mapping):
         whole = whole.get("sample", [whole])
     if not isinstance(whole, list):

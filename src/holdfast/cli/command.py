@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from holdfast.memory import Memory
     from holdfast.models.embedder import Embedder
     from holdfast.settings import Settings
-    from holdfast.store.protocol import Store
+    from holdfast.store.store import Store
 
 
 def option(about: str, *names: str, metavar: str | None = None, **rest: Any) -> Any:

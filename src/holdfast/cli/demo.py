@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from holdfast.demo import Question
     from holdfast.memory import Memory
     from holdfast.model import Record
-    from holdfast.results import Asked, DemoAnswer, History, IngestAnswer
+    from holdfast.results import DemoAnswer, DemoQuestion, History, IngestAnswer
 
 _SHOWN = 2
 _MOST = 1000  # more records than a month makes
@@ -88,8 +88,8 @@ def _ingest_month(memory: Memory) -> tuple[IngestAnswer, dict[str, str | None]]:
     return IngestAnswer(added, known, transcript.heartbeats, 0, len(transcript.places), seconds, degraded), key_of
 
 
-def _ask(memory: Memory, question: Question, key_of: dict[str, str | None]) -> Asked:
-    from holdfast.results import Asked
+def _ask(memory: Memory, question: Question, key_of: dict[str, str | None]) -> DemoQuestion:
+    from holdfast.results import DemoQuestion
 
     hits = memory.search(question.question, limit=_SHOWN)
     ranks = (
@@ -97,7 +97,7 @@ def _ask(memory: Memory, question: Question, key_of: dict[str, str | None]) -> A
         for rank, hit in enumerate(hits, 1)
         if any(key_of.get(turn_id) in question.keys for turn_id in hit.turn_ids)
     )
-    return Asked(question.question, question.answer, next(ranks, None), tuple(hits), hits.receipt.ms)
+    return DemoQuestion(question.question, question.answer, next(ranks, None), tuple(hits), hits.receipt.ms)
 
 
 def _records(memory: Memory, session: str | None = None) -> list[Record]:
@@ -120,7 +120,7 @@ _FACTS = 4
 _NEWEST = 2
 
 
-def _show(memory: Memory, demo: DemoAnswer, notes: Mapping[str, str], rest: tuple[Asked, ...]) -> None:
+def _show(memory: Memory, demo: DemoAnswer, notes: Mapping[str, str], rest: tuple[DemoQuestion, ...]) -> None:
     out = render.console()
     out.print("One person's month with an assistant: work, a move, a family, four languages.\n")
     render.show_ingest(demo.ingest)
@@ -155,14 +155,14 @@ def _head(out: Console, title: str, note: str) -> None:
     out.print(note, style="dim")
 
 
-def _show_verdict(out: Console, one: Asked) -> None:
+def _show_verdict(out: Console, one: DemoQuestion) -> None:
     if one.found_at is None:
         render.print_indented(out, Text(f"not among the first {_SHOWN}: {one.answer}", style="red"), first="  ✗ ")
     else:
         render.print_indented(out, Text(f"hit {one.found_at}: {one.answer}", style="green"), first="  ✓ ")
 
 
-def _show_score(out: Console, asked: tuple[Asked, ...], rest: tuple[Asked, ...]) -> None:
+def _show_score(out: Console, asked: tuple[DemoQuestion, ...], rest: tuple[DemoQuestion, ...]) -> None:
     """Also print the score of the questions that were not picked because search finds their answers."""
     found = sum(one.found_at is not None for one in asked)
     times = sorted(one.ms for one in asked)

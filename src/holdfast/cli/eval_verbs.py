@@ -13,7 +13,7 @@ from rich.text import Text
 from holdfast.cli.command import MemoryTarget, argument, command, option, progress_bar
 from holdfast.cli.memory_verbs import Since
 from holdfast.cli.render import console, make_table, print_indented, printable
-from holdfast.probe.extractors import Comparison, ExtractorFigures, Noise, Paired
+from holdfast.probe.extractors import ExtractorComparison, ExtractorFigures, Noise, Paired
 from holdfast.probe.run import MEASURES, GateReport, ProbeReport
 from holdfast.probe.sweep import Sweep, Tried
 from holdfast.results import DraftsAnswer
@@ -46,10 +46,10 @@ def init(
 
 
 def _run_probes(target: MemoryTarget, file: Path, drafts: bool) -> ProbeReport:
-    from holdfast.probe.probes import probes_of_file
+    from holdfast.probe.probes import read_probes
     from holdfast.probe.run import run_probes
 
-    probes = probes_of_file(file)
+    probes = read_probes(file)
     with target.read() as memory, progress_bar("asking") as progress:
         return run_probes(memory, probes, drafts=drafts, progress=progress)
 
@@ -105,13 +105,13 @@ def sweep(
     [dim]holdfast eval sweep probes.jsonl --try words=.2,.4 --try window=.2,.4[/dim]
     """
     from holdfast.models.breaker import open_embedder
-    from holdfast.probe.probes import probes_of_file
+    from holdfast.probe.probes import read_probes
     from holdfast.probe.sweep import read_steps
     from holdfast.probe.sweep import sweep as try_all
     from holdfast.settings import load_settings
 
     settings = load_settings()
-    probes = probes_of_file(file)
+    probes = read_probes(file)
     steps = read_steps(attempt) if attempt else None
     shared = open_embedder(str(target.embedder or settings.embedder.profile), settings.embedder.timeout_s)
 
@@ -137,11 +137,11 @@ def extractors(
 
     [dim]holdfast eval extractors talk.jsonl --first rules --second http://127.0.0.1:11434/v1#qwen3[/dim]
     """
-    from holdfast.probe.extractors import compare, labelled_of_file, open_extractor
+    from holdfast.probe.extractors import compare, open_extractor, read_labelled_file
     from holdfast.settings import load_settings
 
     settings = load_settings()
-    labelled = labelled_of_file(file)
+    labelled = read_labelled_file(file)
     both = open_extractor(first, settings), open_extractor(second, settings)
     with progress_bar("extracting") as progress:
         return compare(*both, labelled, settings.admit.own_chars, progress)
@@ -158,9 +158,9 @@ def noise(
     [dim]holdfast eval noise probes.jsonl --since "30 days ago"[/dim]
     """
     from holdfast.probe.extractors import measure_noise
-    from holdfast.probe.probes import probes_of_file
+    from holdfast.probe.probes import read_probes
 
-    questions = [probe.question for probe in probes_of_file(file)] if file is not None else []
+    questions = [probe.question for probe in read_probes(file)] if file is not None else []
     with target.read() as memory:
         return measure_noise(memory, questions, since)
 
@@ -253,7 +253,7 @@ def _numbers(one: Tried) -> list[float]:
     return [part[name] for part in (one.tuned, one.checked) for name in ("p@1", "p@3", "mrr")]
 
 
-def show_comparison(compared: Comparison) -> None:
+def show_comparison(compared: ExtractorComparison) -> None:
     out = console()
     out.print(f"{compared.turns:,} turns, {compared.facts:,} facts")
     table = make_table("", "found", "recall", "precision", "F1", "correctly empty", "failed")

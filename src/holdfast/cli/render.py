@@ -17,7 +17,7 @@ from holdfast.results import RecentAnswer, RecentExchanges, RecentTurns
 
 if TYPE_CHECKING:
     from holdfast.results import (
-        Active,
+        ActiveView,
         Compaction,
         ContextAnswer,
         IngestAnswer,
@@ -336,7 +336,7 @@ def show_compaction(made: Compaction) -> None:
         out.print(Text(f"to see it: holdfast active {printable(made.session)}", style="dim"))
 
 
-def show_active(view: Active, full: bool) -> None:
+def show_active(view: ActiveView, full: bool) -> None:
     out = console()
     held = ((view.summaries, "digest"), (view.guidance, "rule"), (view.turns, "turn"))
     counts = ", ".join(plural(len(nouns), noun) for nouns, noun in held)

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from holdfast.cli.command import MemoryTarget, argument, command, json_text, option, print_json, progress_bar
 from holdfast.cli.render import console, megabytes, plural, printable
-from holdfast.results import BackedUp, Copied, Exported, ImportAnswer, Restored
+from holdfast.results import BackupResult, CopyResult, ExportResult, ImportAnswer, RestoreResult
 
 _STREAM = "-"
 _SHOWN = 20  # namespaces that are listed one by one
@@ -104,7 +104,7 @@ def copy(
 # --- printing
 
 
-def show_exported(made: Exported, to_stderr: bool) -> None:
+def show_exported(made: ExportResult, to_stderr: bool) -> None:
     out = console()
     out.stderr = to_stderr
     out.print(
@@ -128,16 +128,16 @@ def show_imported(made: ImportAnswer) -> None:
         out.print(f"stored, but not embedded yet: {printable(made.degraded)}")
 
 
-def show_backup(made: BackedUp | Restored) -> None:
+def show_backup(made: BackupResult | RestoreResult) -> None:
     out = console()
-    place = made.path if isinstance(made, BackedUp) else made.store
+    place = made.path if isinstance(made, BackupResult) else made.store
     held = f"{plural(made.turns, 'turn')} of {plural(made.namespaces, 'namespace')}, {megabytes(made.size_bytes)}"
     out.print(f"{printable(place)}: {held}, verified, {made.seconds:.1f} s")
-    if isinstance(made, Restored) and made.kept_aside is not None:
+    if isinstance(made, RestoreResult) and made.kept_aside is not None:
         out.print(f"the previous store is kept as {printable(made.kept_aside)}")
 
 
-def show_copied(made: Copied) -> None:
+def show_copied(made: CopyResult) -> None:
     out = console()
     for one in made.namespaces[:_SHOWN]:
         extra = ((one.known, "known before"), (one.left_out, "skipped"), (one.erased, "erased there before"))

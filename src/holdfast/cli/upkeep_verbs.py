@@ -19,8 +19,8 @@ from holdfast.errors import InputError
 from holdfast.serve.reference import PARAMETERS as HELP
 
 if TYPE_CHECKING:
-    from holdfast.results import Erased, Proof, RebuildAnswer, StoreAnswer, Tended, Tidied
-    from holdfast.store.protocol import Store
+    from holdfast.results import EraseResult, JanitorResult, Proof, RebuildAnswer, StoreAnswer, Tended
+    from holdfast.store.store import Store
     from holdfast.upkeep.findings import Diagnosis, Finding
 
 _UNHEALTHY = _REMAINS = 3
@@ -253,7 +253,7 @@ def show_rebuild(answer: RebuildAnswer) -> None:
     )
 
 
-def show_erased(made: Erased) -> None:
+def show_erased(made: EraseResult) -> None:
     out = console()
     out.print(
         f"erased {plural(made.turns, 'turn')}, {plural(made.records, 'record')}, {plural(made.acts, 'act')} and "
@@ -287,7 +287,7 @@ def _show_proof(out: Console, proof: Proof) -> None:
     out.print("found: nothing" if not proof.found else f"found: {proof.found:,}; see the files above")
 
 
-def show_janitor(made: Tidied) -> None:
+def show_janitor(made: JanitorResult) -> None:
     out = console()
     if made.did in _OUTCOMES:
         out.print(_OUTCOMES[made.did].format(run=printable(made.run)))

@@ -1,4 +1,9 @@
-"""What compacting some turns would give: guidance that stays word for word, and a summary for each cluster."""
+"""Planning a compaction: guidance that is kept verbatim, and one summary per cluster of turns.
+
+Clusters are neighbours in time, of about equal size (COMP-1). Rules that the user gave survive verbatim (COMP-2,
+COMP-3): a turn of ordinary length is kept whole, so that a rule keeps its reasons; of a page only the rules are kept,
+and the rest may be summarised.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +12,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from holdfast.admit.secrets import mask
-from holdfast.compact.abstract import abstract, deserves
-from holdfast.compact.prepare import Part, Summary
-from holdfast.compact.summarize import summarize
+from holdfast.compact.abstract import abstract, deserves_model
+from holdfast.compact.prepare import Excerpt
+from holdfast.compact.summarize import Summary, summarize
 from holdfast.log.acts import COLLECTION, PARTIAL, CompactedRecord, elevated
 from holdfast.log.messages import new_id
 from holdfast.model import Kind, Origin, Provenance, Role, Turn
@@ -20,14 +25,72 @@ from holdfast.rules.text import Norm
 from holdfast.settings import CompactSettings
 from holdfast.text.sentences import sentences
 
-# --- Which turns are summarised together: neighbours in time, in groups of about the same size (COMP-1).
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything that one compaction will write."""
+
+    records: tuple[CompactedRecord, ...]
+    clusters: int
+    removed: int
+    """Turns that a summary or a shard replaces in the active view."""
+    notes: tuple[str, ...]
+    """Problems: a model that failed, a cluster that was declined."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """Guidance from one turn, verbatim; secrets are masked, as in every record (ADMIT-7)."""
+
+    turn: Turn
+    text: str
+    modality: str
+    cue: str
+    reason: str
+    whole: bool = True
+    """True if it replaces the whole turn; otherwise the rest of the turn is summarised or stays."""
+
+
+def make_plan(
+    turns: Sequence[Turn],
+    namespace: str,
+    booster: Booster,
+    chat: Chat | None,
+    means: Sequence[float],
+    settings: CompactSettings,
+    now: datetime,
+    on_cluster: Callable[[int], None] = lambda turns: None,
+) -> Plan:
+    """Plan the compaction of turns.
+
+    `means` are the mean G of the namespace's earlier clusters; `on_cluster` is called with the number of turns done.
+    """
+    shards, excerpts = _protect(turns, booster, settings)
+    records = [_guidance_record(shard, namespace, now) for shard in shards]
+    removed = {shard.turn.id for shard in shards if shard.whole}
+    by_turn = {excerpt.turn.id: excerpt for excerpt in excerpts}
+    notes = [booster.trouble] if booster.trouble else []
+    formed = clusters([excerpt.turn for excerpt in excerpts], settings.size)
+    scores = [[turn.signals["g"] for turn in cluster if turn.role is Role.USER] for cluster in formed]
+    means_now = [sum(some) / len(some) if some else 0.0 for some in scores]
+    namespace_means = [*means, *means_now]  # the first run must have a top fifth too
+    for cluster, mean in zip(formed, means_now, strict=True):
+        model = chat if chat is not None and deserves_model(mean, namespace_means, settings) else None
+        summary, reason = _summarise([by_turn[turn.id] for turn in cluster], model, settings)
+        if reason:
+            notes.append(reason)
+        if summary is not None:
+            records.append(_summary_record(summary, cluster[0].session, mean, reason, now))
+            removed.update(summary.turn_ids)
+        on_cluster(len(cluster))
+    return Plan(tuple(records), len(formed), len(removed), tuple(dict.fromkeys(notes)))
 
 
 def clusters(turns: Iterable[Turn], size: int = CompactSettings().size) -> list[tuple[Turn, ...]]:
-    """Chronological clusters of at most `size` turns, the same whatever order they come in; none for no turns.
+    """Return chronological clusters of at most `size` turns, independent of the input order.
 
-    Of n turns by (time, id), c = ceil(n / size) clusters are made, and turn i goes to floor(i * c / n). Ids of turns
-    that were kept at once have no order, so their places in the log stand for them.
+    Of n turns by (time, id), c = ceil(n / size) clusters are made, and turn i goes to floor(i * c / n). The ids of
+    turns that were stored at the same moment have no order, so their positions in the log are used instead.
     """
     ordered = sorted(turns, key=lambda turn: (turn.at, turn.seq, turn.id))
     n = len(ordered)
@@ -38,36 +101,10 @@ def clusters(turns: Iterable[Turn], size: int = CompactSettings().size) -> list[
     return [tuple(cluster) for cluster in found]
 
 
-# --- Which words survive word for word: the rules that the user gave (COMP-2, COMP-3).
-#
-# A turn of the usual length is kept whole, so that a rule keeps its reasons; of a page only its rules are kept, and the
-# rest of it may be summarised.
-
-
-@dataclass(frozen=True, slots=True)
-class Shard:
-    """Guidance of one turn, in its words; a secret in it is masked, as in every record (ADMIT-7)."""
-
-    turn: Turn
-    text: str
-    modality: str
-    cue: str
-    reason: str
-    whole: bool = True
-    """It stands for the whole turn; else the rest of the turn is summarised, or stays."""
-
-
-@dataclass(frozen=True, slots=True)
-class Protected:
-    shards: tuple[Shard, ...]
-    parts: tuple[Part, ...]
-    """What is left to be summarised, turn by turn."""
-
-
-def protect(turns: Sequence[Turn], booster: Booster, settings: CompactSettings) -> Protected:
-    """Only the user's own channel gives guidance: an assistant's or a tool's rule is text like any other."""
+def _protect(turns: Sequence[Turn], booster: Booster, settings: CompactSettings) -> tuple[list[Shard], list[Excerpt]]:
+    """Split turns into guidance shards and excerpts to summarise; only the user's own words give guidance."""
     shards: list[Shard] = []
-    parts: list[Part] = []
+    excerpts: list[Excerpt] = []
     doubtful: list[Turn] = []
     for turn in turns:
         found: list[Norm] = []
@@ -77,33 +114,33 @@ def protect(turns: Sequence[Turn], booster: Booster, settings: CompactSettings) 
                 doubtful.append(turn)
                 continue
         if not found:
-            parts.append(_part(turn, turn.text))
+            excerpts.append(_excerpt(turn, turn.text))
             continue
         shards.append(_shard(turn, found, settings))
         if len(turn.text) > settings.shard_chars:
-            parts.append(_part(turn, _without(turn.text, found)))
-    for turn, cosine in zip(doubtful, _nearest(doubtful, booster), strict=True):
+            excerpts.append(_excerpt(turn, _without(turn.text, found)))
+    for turn, cosine in zip(doubtful, _guidance_cosines(doubtful, booster), strict=True):
         if cosine >= booster.threshold:
             reason = f"reads like guidance (cosine {cosine:.2f} to what guidance sounds like)"
             shards.append(Shard(turn, mask(turn.text).text, "prescription", "", reason))
         else:
-            parts.append(_part(turn, turn.text))
+            excerpts.append(_excerpt(turn, turn.text))
     order = {turn.id: number for number, turn in enumerate(turns)}
-    return Protected(
-        tuple(sorted(shards, key=lambda shard: order[shard.turn.id])),
-        tuple(sorted(parts, key=lambda part: order[part.turn.id])),
+    return (
+        sorted(shards, key=lambda shard: order[shard.turn.id]),
+        sorted(excerpts, key=lambda excerpt: order[excerpt.turn.id]),
     )
 
 
-def _nearest(turns: Sequence[Turn], booster: Booster) -> list[float]:
-    """Of each turn the cosine of its sentence that sounds most like guidance."""
+def _guidance_cosines(turns: Sequence[Turn], booster: Booster) -> list[float]:
+    """Return for each turn the cosine of its sentence that sounds most like guidance."""
     hinted = [[one for one in sentences(turn.text) if surface_hint(one)] or [turn.text] for turn in turns]
     cosines = iter(booster.protects([sentence for one in hinted for sentence in one]))
     return [max(next(cosines) for _ in one) for one in hinted]
 
 
-def _part(turn: Turn, text: str) -> Part:
-    return Part(turn, mask(text).text)
+def _excerpt(turn: Turn, text: str) -> Excerpt:
+    return Excerpt(turn, mask(text).text)
 
 
 def _shard(turn: Turn, found: Sequence[Norm], settings: CompactSettings) -> Shard:
@@ -122,63 +159,15 @@ def _without(text: str, found: Sequence[Norm]) -> str:
     return "".join([*left, text[at:]])
 
 
-@dataclass(frozen=True)
-class Plan:
-    """Everything that one compaction will write."""
-
-    told: tuple[CompactedRecord, ...]
-    clusters: int
-    removed: int
-    """Turns that a summary or a shard stands for."""
-    notes: tuple[str, ...]
-    """What did not go as well as it could have: a model that failed, a cluster that was declined."""
-
-
-def make_plan(
-    turns: Sequence[Turn],
-    namespace: str,
-    booster: Booster,
-    chat: Chat | None,
-    means: Sequence[float],
-    settings: CompactSettings,
-    now: datetime,
-    on_cluster: Callable[[int], None] = lambda turns: None,
-) -> Plan:
-    """`means` are the mean G of the namespace's earlier clusters; `on_cluster` is told how many turns it has done."""
-    protected = protect(turns, booster, settings)
-    told = [_guidance(shard, namespace, now) for shard in protected.shards]
-    stood_for = {shard.turn.id for shard in protected.shards if shard.whole}
-    parts = {part.turn.id: part for part in protected.parts}
-    notes = [booster.trouble] if booster.trouble else []
-    formed = clusters([part.turn for part in protected.parts], settings.size)
-    means_now = [_mean_g(cluster) for cluster in formed]
-    of_namespace = [*means, *means_now]  # the first run must have a best fifth too
-    for cluster, mean in zip(formed, means_now, strict=True):
-        model = chat if chat is not None and deserves(mean, of_namespace, settings) else None
-        summary, reason = _summarise([parts[turn.id] for turn in cluster], model, settings)
-        if reason:
-            notes.append(reason)
-        if summary is not None:
-            told.append(_summary(summary, cluster[0].session, mean, reason, now))
-            stood_for.update(summary.turn_ids)
-        on_cluster(len(cluster))
-    return Plan(tuple(told), len(formed), len(stood_for), tuple(dict.fromkeys(notes)))
-
-
-def _summarise(parts: Sequence[Part], chat: Chat | None, settings: CompactSettings) -> tuple[Summary | None, str]:
+def _summarise(excerpts: Sequence[Excerpt], chat: Chat | None, settings: CompactSettings) -> tuple[Summary | None, str]:
     if chat is not None:
-        outcome = abstract(parts, chat, settings)
+        outcome = abstract(excerpts, chat, settings)
         return outcome.summary, outcome.reason
-    summary = summarize(parts, settings)
-    return summary, "" if summary else f"{len(parts)} turns stay as they are: no digest of them is shorter"
+    summary = summarize(excerpts, settings)
+    return summary, "" if summary else f"{len(excerpts)} turns stay as they are: no digest of them is shorter"
 
 
-def _mean_g(cluster: Sequence[Turn]) -> float:
-    said = [turn.signals["g"] for turn in cluster if turn.role is Role.USER]
-    return sum(said) / len(said) if said else 0.0
-
-
-def _guidance(shard: Shard, namespace: str, now: datetime) -> CompactedRecord:
+def _guidance_record(shard: Shard, namespace: str, now: datetime) -> CompactedRecord:
     return CompactedRecord(
         id=new_id("r", now),
         kind=Kind.GUIDANCE,
@@ -200,8 +189,8 @@ def _guidance(shard: Shard, namespace: str, now: datetime) -> CompactedRecord:
     )
 
 
-def _summary(summary: Summary, session: str, mean_g: float, reason: str, now: datetime) -> CompactedRecord:
-    told = (
+def _summary_record(summary: Summary, session: str, mean_g: float, reason: str, now: datetime) -> CompactedRecord:
+    quality = (
         f"{summary.method}: alignment {summary.alignment:.2f}, coverage {summary.coverage:.2f}, "
         f"of {len(summary.turn_ids)} turns"
     )
@@ -215,7 +204,7 @@ def _summary(summary: Summary, session: str, mean_g: float, reason: str, now: da
         since=summary.since,
         until=summary.until,
         what="summarised",
-        reason=f"{told}; {reason}" if reason else told,
+        reason=f"{quality}; {reason}" if reason else quality,
         details={
             "session": session,
             "method": summary.method,

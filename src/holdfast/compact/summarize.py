@@ -1,63 +1,69 @@
-"""The extractive summary: a cluster's most telling sentences, each once, in the order of time, in the speakers' words.
+"""Extractive summaries: the most informative sentences of a cluster, once each, in order, in the speakers' words.
 
-No model is needed and none is asked; the same turns give the same summary.
+No model is involved; the same turns give the same summary. A summary has a date line for each day and one line per turn
+below it, so that "yesterday" and "next week" keep their meaning. The patterns are English; sentences in other languages
+are used unchanged.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal
 
 import numpy as np
 
 from holdfast.admit import floor as junk
 from holdfast.admit.floor import Reason, judge
 from holdfast.compact.prepare import (
-    Line,
-    Method,
-    Part,
-    Said,
-    Summary,
-    Telling,
+    ClusterText,
+    Excerpt,
+    ScoredSentence,
     is_filler,
-    meanings,
     read_cluster,
-    render,
+    sentence_vectors,
+    speaker_of,
 )
+from holdfast.model import Turn
 from holdfast.settings import CompactSettings
 from holdfast.text.words import query_terms
 
-# --- A closer look at a sentence that may go into a digest: how it reads there, what it names, what it leans on.
-#
-# English; a sentence in another language is taken as it is. Each pattern reads one sentence of bounded length.
+Method = Literal["extractive", "abstractive"]
 
+_DUPLICATE = 0.85
+"""Cosine from which two sentences say the same: slightly below the static model's .90 for one claim (MERGE-1)."""
+_SIMILAR = 0.45  # cosine from which similarity to a chosen sentence lowers the value of another
+_REDUNDANCY_COST = 1.2
+_SHARED_TERMS = 0.8  # share of a sentence's terms that another must contain to make it redundant
+_MAX_LINE_TERMS = 300
+_MIN_VALUE = 0.3  # lowest value of a sentence that is added to others
+_MAX_MISFITS = 5  # sentences that may turn out too long for the remaining space before it counts as full
+_MIN_SPACE = 40  # characters in which hardly any sentence fits
+_MAX_CONTEXT = 2  # sentences that are included so that another one can be understood
+_SENTENCE_ENDS = (".", "!", "?", "…", ":", ";", ",", "。", "！", "？", '"', "”", ")")
 
-_SPECIFIC = 0.12
-"""A number, a name, a decision: each makes a sentence worth more to a reader who was not there."""
-_MOST_SPECIFIC = 2
-MOST_GAINED = _MOST_SPECIFIC * _SPECIFIC
-_LEANS = 0.25  # taken off a turn that begins with what only the turn before explains
-_LEADS_IN = 0.6  # … off a heading, and off what only announces the next line
-_DULL = {Reason.QUESTION: 0.75, Reason.COMMAND: 0.4, Reason.FRAGMENT: 0.5, Reason.HYPOTHETICAL: 0.3,
-         Reason.TAUTOLOGY: 0.4, Reason.WORKFLOW_EVENT: 0.1, Reason.REPORTED: 0.1}  # fmt: skip
-"""… off what the floor would refuse as a record: in a digest it may still be the best there is."""
-_CUT = 0.05  # … off a sentence that has to be cut
-_LONGEST = 220
-"""Characters of a line that is read at a glance; a longer sentence is cut where a clause ends."""
-_BRIEF = 110
-"""Characters of an answer that may need its question …"""
-_SUBJECT = 40
-"""… unless it says within so many who does what."""
-_LEFT = 12
-"""Characters that must be left of a sentence without its first words."""
+# The closer look at one sentence: bonuses and costs, and the patterns behind them.
+_SPECIFIC = 0.12  # bonus for each of a number, a name and a decision in a sentence
+_MAX_BONUSES = 2
+_POINTS_BACK_COST = 0.25  # for a turn that begins with a reference to the turn before
+_HEADING_COST = 0.6  # for a heading or an announcement of the next line
+_REFUSED_COST = {Reason.QUESTION: 0.75, Reason.COMMAND: 0.4, Reason.FRAGMENT: 0.5, Reason.HYPOTHETICAL: 0.3,
+                 Reason.TAUTOLOGY: 0.4, Reason.WORKFLOW_EVENT: 0.1, Reason.REPORTED: 0.1}  # fmt: skip
+"""Cost of sentences that the quality floor refuses as records; in a summary they may still be the best available."""
+_CUT_COST = 0.05  # for a sentence that has to be cut
+_MAX_SENTENCE = 220  # characters; a longer sentence is cut at the end of a clause
+_SHORT_ANSWER = 110  # characters of an answer that may need its question …
+_SUBJECT_CHARS = 40  # … unless these first characters say who does what
+_MIN_REST = 12  # characters that must remain of a sentence without its lead-in
 
 _POINTS_BACK = re.compile(
     r"\W*(?:it|that|this|these|those|they|them|he|she|him|her|his|its|their|which|both|same|there|here|then|one"
     r"|because|or|such)\b(?!['’]s (?:my|our|called|\w+day)\b)",
     re.IGNORECASE,
 )
-_BARE = re.compile(
+_BARE_ANSWER = re.compile(
     r"\W{0,8}+(?:\d|(?:for|in|at|on|with|because|by|from|since|about|around|until|to|only|mostly|probably|maybe|usually"
     r"|every|both|none|all|some|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|yes|no)\b)",
     re.IGNORECASE,
@@ -70,7 +76,7 @@ _DECIDES = re.compile(
     r"|will|booked|signed|bought|start(?:ed|s|ing)|finish\w*|quit|cancell?ed|postponed|deadline|due)\b|['’]ll\b",
     re.IGNORECASE,
 )
-_LEAD = re.compile(
+_LEAD_IN = re.compile(
     r"(?:(?:oh|ah|wow|yeah|yep|yup|haha+|lol|well|so|and|but|also|ok|okay|hey|hi|hello|anyways?|by the way|btw|actually"
     r"|alright|right|sure|hmm+|aww*|thanks|thank you|totally|absolutely|definitely|yes|congrats|cool|nice|great)"
     r"(?:,? (?-i:[A-Z])[a-z]+(?=[,!]))?(?:[,!.…–—-]++ *+| ++(?=(?:and|but|so|well|i|i['’]\w+|we|my|our)\b)))+",
@@ -83,196 +89,237 @@ _ASKS_FOR_HELP = re.compile(
     r"|are (?:there|they|these))\b[^.!?]{0,160}\?$",
     re.IGNORECASE,
 )
-"""What a user adds to a statement to get an answer: the statement is what lasts."""
+"""A request that follows a statement; only the statement is kept."""
 _HEADING = re.compile(r"(?:step|option|phase|part|section|tip|example|note)\b.{0,80}[^.!?]$|.{1,120}:$", re.IGNORECASE)
 _TRAILING = " ,;:–—-"
-_SMALL_WORD = 3
-"""Letters of a word that titles do not capitalise."""
+_SMALL_WORD = 3  # letters of words that titles do not capitalise
 _CLAUSE = re.compile(r"[;–—]\s|\s-\s|,\s(?=(?:and|but|so|which|because|although|while|where)\b)")
 
 
 @dataclass(frozen=True, slots=True)
-class Gleaned:
-    """A sentence as a digest would show it."""
+class SummaryLine:
+    """A line of a summary and its turn."""
+
+    turn: Turn
+    text: str
+    quoted: bool = True
+    """True for the speaker's own words, False for a paraphrase."""
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A summary of a cluster, its quality and its sources (COMP-6, COMP-7)."""
 
     text: str
-    worth: float
-    """Minus infinity for what no digest misses."""
+    method: Method
+    alignment: float
+    """Cosine of the summary with its cluster."""
+    coverage: float
+    """Share of the cluster's content that the summary covers."""
+    turn_ids: tuple[str, ...]
+    """Every turn of the cluster, in order of time; `expand` returns them."""
+    since: datetime
+    until: datetime
+
+    @property
+    def confidence(self) -> float:
+        """Geometric mean of alignment and coverage, in [0, 1]: a summary of half a cluster is not good."""
+        return max(0.0, min(1.0, self.alignment * self.coverage)) ** 0.5 if self.alignment > 0 else 0.0
+
+    @property
+    def decay_rate(self) -> float:
+        return 1.0 - self.confidence
+
+
+@dataclass(frozen=True, slots=True)
+class _Assessment:
+    """A sentence as a summary would show it."""
+
+    text: str
+    value: float
+    """Minus infinity for filler."""
     needs: int | None
-    """The sentence before it without which it cannot be understood: the question it answers, or what "she" means."""
+    """Index of an earlier sentence that it needs: the question it answers, or what "she" refers to."""
 
 
-def glean(said: Said, place: int) -> Gleaned:
-    """`place` is the sentence's own among those of its cluster."""
-    refusal = judge(said.text, answers_question=said.asked is not None)
-    if is_filler(said.text, refusal):
-        return Gleaned(said.text, float("-inf"), None)
-    text = _clean(said.text)
-    leans = _POINTS_BACK.match(text) is not None
-    named = sum(cue.search(text) is not None for cue in (junk.NUMBER, junk.NAME, _DECIDES))
-    gain = _SPECIFIC * min(named, _MOST_SPECIFIC)
-    gain -= _LEANS * (leans and said.number == 0) + _LEADS_IN * _is_heading(text)
-    gain -= (_DULL.get(refusal.reason, 0.0) if refusal else 0.0) + _CUT * text.endswith(" …")
-    answers = said.asked is not None and len(text) <= _BRIEF and _is_bare(text)
-    needs = said.asked if answers else place - 1 if leans and said.number else None
-    return Gleaned(text, said.worth + said.share * gain, needs)
-
-
-def _is_heading(text: str) -> bool:
-    """Whether it only announces what follows: "Step 2: …", "Here are the options:", "Work Experience And Skills"."""
-    if text.endswith((".", "!", "?", "…")):
-        return False
-    long = [word for word in text.split() if len(word) > _SMALL_WORD]
-    return _HEADING.match(text) is not None or all(word[0].isupper() for word in long)
-
-
-def _is_bare(text: str) -> bool:
-    """Whether it answers without saying who does what: "For 72 hours", "Eleven, with three pupils each"."""
-    if _HAS_SUBJECT.match(text) or junk.STATEMENT.search(text[:_SUBJECT]):
-        return False
-    return _BARE.match(text) is not None or junk.VERB.search(text.partition(",")[0]) is None
-
-
-def _clean(sentence: str) -> str:
-    """Without the words that only lead in, and cut where a clause ends if it is long. No word is changed."""
-    lead = _LEAD.match(sentence)
-    text = sentence
-    if lead and len(sentence) - lead.end() >= _LEFT and not sentence[lead.end()].islower():
-        text = sentence[lead.end() :]  # what goes on in small letters would need another letter to begin with
-    asks = _ASKS_FOR_HELP.search(text)
-    if asks and asks.start() >= _SUBJECT:
-        text = f"{text[: asks.start()].rstrip(_TRAILING)}."
-    if len(text) <= _LONGEST:
-        return text
-    ends = [found.start() for found in _CLAUSE.finditer(text, _LONGEST // 3, _LONGEST)]
-    end = ends[-1] if ends else text.rfind(" ", 0, _LONGEST)
-    return f"{text[: end if end > 0 else _LONGEST].rstrip(_TRAILING)} …"
-
-
-_SAME = 0.85
-"""Cosine from which two sentences tell one thing: a share below the static model's .90 for one claim (MERGE-1)."""
-_ALIKE = 0.45
-"""… and from which what they share begins to count against the second."""
-_REDUNDANT = 1.2
-_TOLD = 0.8
-"""Share of a sentence's terms that another must hold to tell it too."""
-_LONGEST_LINE = 300  # terms
-_LEAST = 0.3
-"""What a sentence must be worth beside those that were chosen."""
-_TRIES = 5
-"""Sentences that may be found too long for the room that is left before it counts as full."""
-_TOO_LITTLE = 40
-"""Characters in which hardly a sentence fits."""
-_FARTHEST = 2
-"""Sentences that are taken along so that another one can be understood."""
-
-
-def summarize(parts: Sequence[Part], settings: CompactSettings | None = None) -> Summary | None:
-    """A digest smaller than its source, or None: then the cluster is declined (COMP-6). Parts in order of time."""
+def summarize(excerpts: Sequence[Excerpt], settings: CompactSettings | None = None) -> Summary | None:
+    """Summarise excerpts in order of time; None if no summary is smaller than its source (COMP-6)."""
     settings = settings or CompactSettings()
-    return choose(parts, read_cluster(parts, settings), settings)
+    return summarize_cluster(excerpts, read_cluster(excerpts, settings), settings)
 
 
-def choose(parts: Sequence[Part], telling: Telling, settings: CompactSettings) -> Summary | None:
-    """The same, of a cluster that was read already."""
-    lines = _Choice(parts, telling, room_for(parts, settings)).lines()
-    return make_summary(lines, "extractive", parts, telling) if lines else None
+def summarize_cluster(excerpts: Sequence[Excerpt], cluster: ClusterText, settings: CompactSettings) -> Summary | None:
+    """Summarise a cluster that was already read."""
+    lines = _Selection(excerpts, cluster, max_summary_chars(excerpts, settings)).lines()
+    return build_summary(lines, "extractive", excerpts, cluster) if lines else None
 
 
-def room_for(parts: Sequence[Part], settings: CompactSettings) -> int:
-    """Characters that a summary may have."""
-    return min(int(settings.share * sum(len(part.text) for part in parts)), settings.most_chars)
+def max_summary_chars(excerpts: Sequence[Excerpt], settings: CompactSettings) -> int:
+    return min(int(settings.share * sum(len(excerpt.text) for excerpt in excerpts)), settings.most_chars)
 
 
-def make_summary(lines: Sequence[Line], method: Method, parts: Sequence[Part], telling: Telling) -> Summary:
-    """The lines as a summary, with what can be said of it."""
-    turns = [part.turn for part in parts]
-    vectors = meanings([line.text for line in lines])
+def build_summary(
+    lines: Sequence[SummaryLine], method: Method, excerpts: Sequence[Excerpt], cluster: ClusterText
+) -> Summary:
+    turns = [excerpt.turn for excerpt in excerpts]
+    vectors = sentence_vectors([line.text for line in lines])
     return Summary(
-        text=render(lines),
+        text=_render(lines),
         method=method,
-        alignment=telling.alignment(vectors),
-        coverage=telling.coverage(vectors),
+        alignment=cluster.alignment(vectors),
+        coverage=cluster.coverage(vectors),
         turn_ids=tuple(turn.id for turn in turns),
         since=min(turn.at for turn in turns),
         until=max(turn.at for turn in turns),
     )
 
 
-class _Choice:
-    """Sentences taken one after the other, each time the one that adds most, as long as there is room.
+def day_of(turn: Turn) -> str:
+    return turn.at.astimezone(UTC).date().isoformat()
 
-    A sentence is looked at closely when it comes first by what it can be worth at best: most never do.
+
+def _render(lines: Iterable[SummaryLine]) -> str:
+    """Render the lines below their days; quotes from one turn share a line."""
+    shown: list[str] = []
+    day = turn = ""
+    for line in lines:
+        if (today := day_of(line.turn)) != day:
+            day = today
+            shown.append(day)
+        if not line.quoted:
+            shown.append(f"- {line.text}")
+        elif line.turn.id == turn:
+            shown[-1] += f"{' ' if shown[-1].endswith(_SENTENCE_ENDS) else '; '}{line.text}"
+        else:
+            turn = line.turn.id
+            shown.append(f"{speaker_of(line.turn)}: {line.text}")
+    return "\n".join(shown)
+
+
+class _Selection:
+    """Greedy choice of sentences: each time the one that adds most, while there is space.
+
+    A sentence is assessed only when its upper bound comes first; most never are.
     """
 
-    def __init__(self, parts: Sequence[Part], telling: Telling, room: int) -> None:
-        self._parts = parts
-        self._telling = telling
-        self._room = room
-        self._worth = np.array([one.worth + one.share * MOST_GAINED for one in telling.said], np.float64)
-        self._nearest = np.zeros(len(telling.said))
-        self._looked: dict[int, Gleaned] = {}
+    def __init__(self, excerpts: Sequence[Excerpt], cluster: ClusterText, space: int) -> None:
+        self._excerpts = excerpts
+        self._cluster = cluster
+        self._space = space
+        bonus = _MAX_BONUSES * _SPECIFIC
+        self._value = np.array([one.value + one.role_weight * bonus for one in cluster.sentences], np.float64)
+        self._nearest = np.zeros(len(cluster.sentences))
+        self._assessed: dict[int, _Assessment] = {}
         self._known_terms: dict[int, frozenset[str]] = {}
         self._chosen: set[int] = set()
-        self._tries = _TRIES
+        self._misfits = _MAX_MISFITS
 
-    def lines(self) -> list[Line]:
+    def lines(self) -> list[SummaryLine]:
         while self._step():
             pass
-        return self._lines(self._chosen)
+        return self._lines_of(self._chosen)
 
     def _step(self) -> bool:
-        if not len(self._worth):
+        if not len(self._value):
             return False
-        gain = np.where(self._nearest < _SAME, self._worth, -np.inf)
-        gain -= _REDUNDANT * np.maximum(self._nearest - _ALIKE, 0.0)
+        gain = np.where(self._nearest < _DUPLICATE, self._value, -np.inf)
+        gain -= _REDUNDANCY_COST * np.maximum(self._nearest - _SIMILAR, 0.0)
         best = int(np.argmax(gain))
-        if gain[best] == -np.inf or (gain[best] < _LEAST and self._chosen):
+        if gain[best] == -np.inf or (gain[best] < _MIN_VALUE and self._chosen):
             return False
-        if best not in self._looked:
-            self._worth[best] = self._look(best).worth
+        if best not in self._assessed:
+            self._value[best] = self._assess(best).value
             return True
-        together = self._together(best)
-        self._worth[best] = -np.inf
-        if self._is_told(best):
+        together = self._with_context(best)
+        self._value[best] = -np.inf
+        if self._is_redundant(best):
             return True
-        length = len(render(self._lines(self._chosen | together)))
-        if length > self._room:
-            self._tries -= 1
-            return self._tries > 0
+        length = len(_render(self._lines_of(self._chosen | together)))
+        if length > self._space:
+            self._misfits -= 1
+            return self._misfits > 0
         self._chosen |= together
+        vectors = self._cluster.vectors
         for one in together:
-            self._worth[one] = -np.inf
-            near = np.einsum("ij,j->i", self._telling.vectors, self._telling.vectors[one])  # no BLAS: the same anywhere
+            self._value[one] = -np.inf
+            near = np.einsum("ij,j->i", vectors, vectors[one])  # no BLAS: the same result on every machine
             self._nearest = np.maximum(self._nearest, near)
-        return self._room - length >= _TOO_LITTLE
+        return self._space - length >= _MIN_SPACE
 
-    def _look(self, at: int) -> Gleaned:
-        if at not in self._looked:
-            self._looked[at] = glean(self._telling.said[at], at)
-        return self._looked[at]
+    def _assess(self, at: int) -> _Assessment:
+        if at not in self._assessed:
+            self._assessed[at] = _assess(self._cluster.sentences[at], at)
+        return self._assessed[at]
 
-    def _is_told(self, at: int) -> bool:
-        """Whether its words are almost all in a sentence that was chosen, or that sentence's in it."""
+    def _is_redundant(self, at: int) -> bool:
+        """Return True if almost all of its terms are in a chosen sentence, or the other way round."""
         own = self._terms(at)
         for other in map(self._terms, self._chosen):
             shorter = min(len(own), len(other))
-            if shorter and len(own & other) >= _TOLD * shorter:
+            if shorter and len(own & other) >= _SHARED_TERMS * shorter:
                 return True
         return False
 
     def _terms(self, at: int) -> frozenset[str]:
         if at not in self._known_terms:
-            self._known_terms[at] = frozenset(query_terms(self._look(at).text, _LONGEST_LINE))
+            self._known_terms[at] = frozenset(query_terms(self._assess(at).text, _MAX_LINE_TERMS))
         return self._known_terms[at]
 
-    def _together(self, at: int) -> set[int]:
-        """The sentence, and those before it without which it cannot be understood."""
+    def _with_context(self, at: int) -> set[int]:
+        """Return the sentence with the earlier ones that it needs."""
         found = {at}
-        while (needs := self._look(at).needs) is not None and len(found) <= _FARTHEST:
+        while (needs := self._assess(at).needs) is not None and len(found) <= _MAX_CONTEXT:
             at = needs
             found.add(at)
         return found
 
-    def _lines(self, chosen: set[int]) -> list[Line]:
-        return [Line(self._parts[self._telling.said[at].part].turn, self._look(at).text) for at in sorted(chosen)]
+    def _lines_of(self, chosen: set[int]) -> list[SummaryLine]:
+        sentences = self._cluster.sentences
+        return [SummaryLine(self._excerpts[sentences[at].excerpt].turn, self._assess(at).text) for at in sorted(chosen)]
+
+
+def _assess(sentence: ScoredSentence, at: int) -> _Assessment:
+    """Clean and value one sentence; `at` is its index in the cluster."""
+    refusal = judge(sentence.text, answers_question=sentence.question is not None)
+    if is_filler(sentence.text, refusal):
+        return _Assessment(sentence.text, float("-inf"), None)
+    text = _clean(sentence.text)
+    points_back = _POINTS_BACK.match(text) is not None
+    specifics = sum(cue.search(text) is not None for cue in (junk.NUMBER, junk.NAME, _DECIDES))
+    gain = _SPECIFIC * min(specifics, _MAX_BONUSES)
+    gain -= _POINTS_BACK_COST * (points_back and sentence.number == 0) + _HEADING_COST * _is_heading(text)
+    gain -= (_REFUSED_COST.get(refusal.reason, 0.0) if refusal else 0.0) + _CUT_COST * text.endswith(" …")
+    answers = sentence.question is not None and len(text) <= _SHORT_ANSWER and _is_bare_answer(text)
+    needs = sentence.question if answers else at - 1 if points_back and sentence.number else None
+    return _Assessment(text, sentence.value + sentence.role_weight * gain, needs)
+
+
+def _is_heading(text: str) -> bool:
+    """Recognise announcements: "Step 2: …", "Here are the options:", "Work Experience And Skills"."""
+    if text.endswith((".", "!", "?", "…")):
+        return False
+    long = [word for word in text.split() if len(word) > _SMALL_WORD]
+    return _HEADING.match(text) is not None or all(word[0].isupper() for word in long)
+
+
+def _is_bare_answer(text: str) -> bool:
+    """Recognise answers without subject and verb: "For 72 hours", "Eleven, with three pupils each"."""
+    if _HAS_SUBJECT.match(text) or junk.STATEMENT.search(text[:_SUBJECT_CHARS]):
+        return False
+    return _BARE_ANSWER.match(text) is not None or junk.VERB.search(text.partition(",")[0]) is None
+
+
+def _clean(sentence: str) -> str:
+    """Remove lead-in words and requests, and cut a long sentence at the end of a clause. No word is changed."""
+    lead = _LEAD_IN.match(sentence)
+    text = sentence
+    if lead and len(sentence) - lead.end() >= _MIN_REST and not sentence[lead.end()].islower():
+        text = sentence[lead.end() :]  # a rest in lower case would need another first letter
+    asks = _ASKS_FOR_HELP.search(text)
+    if asks and asks.start() >= _SUBJECT_CHARS:
+        text = f"{text[: asks.start()].rstrip(_TRAILING)}."
+    if len(text) <= _MAX_SENTENCE:
+        return text
+    ends = [found.start() for found in _CLAUSE.finditer(text, _MAX_SENTENCE // 3, _MAX_SENTENCE)]
+    end = ends[-1] if ends else text.rfind(" ", 0, _MAX_SENTENCE)
+    return f"{text[: end if end > 0 else _MAX_SENTENCE].rstrip(_TRAILING)} …"

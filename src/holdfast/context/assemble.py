@@ -25,7 +25,7 @@ from holdfast.errors import HoldfastError, InputError
 from holdfast.index.blocks import BlockCache
 from holdfast.model import Hits, Stage, Turn
 from holdfast.models.breaker import Breaker
-from holdfast.models.deadline import Hurried, Patience
+from holdfast.models.deadline import DeadlineEmbedder, DeadlineExecutor
 from holdfast.models.embedder import Embedder
 from holdfast.models.tokens import TokenCounter, open_counter
 from holdfast.results import Considered, Context, ContextReceipt, Message, Tier, TierUse
@@ -209,9 +209,9 @@ class Assembler:
         self._rules = Rules(settings=settings.authored)
         self._ruled = Ruled(self._counter)
         self._secret: bytes | None = None
-        self._patience = Patience("memory")
+        self._patience = DeadlineExecutor("memory")
         self._breaker = Breaker("memory", longest_wait_s=_LONGEST_WAIT_S)
-        self._asking = Patience("embedder")
+        self._asking = DeadlineExecutor("embedder")
         self._asking_breaker = Breaker("the embedder of contexts", longest_wait_s=_LONGEST_WAIT_S)
 
     @property
@@ -225,7 +225,7 @@ class Assembler:
         seconds = self._settings.context.deadline_s * _IN_TIME
         try:
             return self._breaker.call(
-                lambda: self._patience.wait_for(lambda: self._assemble(request, conversation, started), seconds)
+                lambda: self._patience.run(lambda: self._assemble(request, conversation, started), seconds)
             )
         except InputError:  # a rule file that is not there: the operator must hear of it
             raise
@@ -301,10 +301,10 @@ class Assembler:
             self._secret = self._store.secret()
         return Frame.of(self._secret, session, namespace)
 
-    def _hurried(self) -> Hurried | None:
+    def _hurried(self) -> DeadlineEmbedder | None:
         if self._embedder is None:
             return None
-        return Hurried(self._embedder, self._asking, self._asking_breaker, self._settings.context.embedder_s)
+        return DeadlineEmbedder(self._embedder, self._asking, self._asking_breaker, self._settings.context.embedder_s)
 
     def _search(
         self,

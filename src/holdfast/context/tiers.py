@@ -15,7 +15,7 @@ from holdfast.search.guidance import Guidance
 from holdfast.settings import IndexSettings, Settings
 from holdfast.store.snapshot import Snapshot
 from holdfast.store.types import COMPACTION, Space
-from holdfast.text.sentences import cut
+from holdfast.text.sentences import split_passages
 from holdfast.text.words import terms
 
 _CUT = "\n[… {left:,} characters left out …]\n"
@@ -214,7 +214,7 @@ def excerpt(text: str, words: Set[str], passages: int, settings: IndexSettings) 
 
     A word of the question that few passages of the text hold says more about which one is meant.
     """
-    cuts = cut(text[:_READ_CHARS], settings.passage_words, settings.passages_from)
+    cuts = split_passages(text[:_READ_CHARS], settings.passage_words, settings.passages_from)
     if len(cuts) <= passages:
         return text
     held = [words & set(terms(text[start:stop])) for start, stop in cuts]

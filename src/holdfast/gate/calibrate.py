@@ -15,7 +15,7 @@ from holdfast.errors import InputError
 from holdfast.model import Action, Entry
 from holdfast.results import Bin, Calibration, Operating, Step
 from holdfast.store.snapshot import Snapshot
-from holdfast.text.jsonio import complain, lines_of_file, plain
+from holdfast.text.jsonio import plain, raise_faults, read_json_lines
 
 BINS = 20
 """Bars of the distribution, .05 each: the gate's weights are multiples of .05, so scores heap up at such steps."""
@@ -94,7 +94,7 @@ def read_labels(given: Iterable[Mapping[str, object] | tuple[str | float, bool] 
 
 def labels_of_file(path: str | os.PathLike[str]) -> list[Label]:
     """One JSON object a line; every bad line is named with its number."""
-    found = _read(lines_of_file(path))
+    found = _read(read_json_lines(path))
     if not found:
         raise InputError(f"{Path(path).name} holds no labels; write one a line: {_FORM}")
     return found
@@ -109,7 +109,7 @@ def _read(given: Iterable[tuple[str, object]]) -> list[Label]:
             labels.append(label)
         else:
             faults.append(f"{where}: {label}")
-    complain(faults)
+    raise_faults(faults)
     return labels
 
 
@@ -184,7 +184,7 @@ def _scores(view: Snapshot, labels: Sequence[Label]) -> list[float]:
             faults.append(f"{label.where}: {label.turn} has no score: the gate judges the user's turns alone")
         else:
             scores.append(turn.signals["g"])
-    complain(faults)
+    raise_faults(faults)
     return scores
 
 

@@ -21,7 +21,7 @@ from holdfast.index.blocks import (
     statements,
 )
 from holdfast.model import Role
-from holdfast.models.embedder import Embedder, rounded, unit
+from holdfast.models.embedder import Embedder, round_to_half, unit
 from holdfast.models.static import shipped_embedder
 from holdfast.settings import IndexSettings
 from holdfast.store.rows import role_number
@@ -196,7 +196,7 @@ def embed_texts(texts: Sequence[str], embedder: Embedder) -> NDArray[np.float32]
         for number, text in enumerate(texts):
             if not text.isascii() and script_of(text) not in scripts:
                 vectors[number] = 0.0
-    return rounded(vectors)
+    return round_to_half(vectors)
 
 
 def fold(
@@ -291,7 +291,7 @@ def _weigh(parts: Sequence[Weighed], embedder: Embedder, settings: IndexSettings
     long = np.array([len(sentence.split()) for sentence in sentences], np.float32)
     vectors = _embed(parts, sentences, embedder) * (likely * long ** np.float32(0.5))[:, None]
     starts = np.cumsum([0, *(len(one.sentences) for one in parts[:-1])])
-    return rounded(unit(np.add.reduceat(vectors, starts, axis=0)))
+    return round_to_half(unit(np.add.reduceat(vectors, starts, axis=0)))
 
 
 def _embed(parts: Sequence[Weighed], sentences: Sequence[str], embedder: Embedder) -> ReadingsVectors:

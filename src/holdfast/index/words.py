@@ -10,7 +10,7 @@ from holdfast.index.candidates import words_stage
 from holdfast.settings import IndexSettings
 from holdfast.store.store import Store
 from holdfast.store.types import BLOCK, PASSAGES_STAGE, Changes, Document, Move, Passage, Space
-from holdfast.text.sentences import cut
+from holdfast.text.sentences import split_passages
 from holdfast.text.words import speaker_terms, term_counts
 
 
@@ -74,7 +74,8 @@ def cut_turns(store: Store, namespace: str, settings: IndexSettings) -> int:
         return 0
     changes = Changes()
     for turn in turns:
-        for start, stop in cut(turn.text[: settings.max_chars], settings.passage_words, settings.passages_from):
+        text = turn.text[: settings.max_chars]
+        for start, stop in split_passages(text, settings.passage_words, settings.passages_from):
             number += 1
             changes.passages.append(Passage(number, turn.num, start, stop))
     return len(turns) if store.advance(namespace, [Move(PASSAGES_STAGE, done, turns[-1].num)], changes) else 0

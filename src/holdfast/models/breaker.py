@@ -1,4 +1,4 @@
-"""A circuit breaker: a model that keeps failing is left alone for a while, then tried by one call (SAFE-1)."""
+"""Circuit breaker for models (SAFE-1), and embedders opened behind one."""
 
 from __future__ import annotations
 
@@ -16,9 +16,11 @@ from holdfast.models.embedder import Embedder, Profile, unit
 
 T = TypeVar("T")
 
+_SPECS = "static, onnx:PATH, onnx:bge-small, onnx:minilm, remote:URL#MODEL, none"
+
 
 class Breaker:
-    """closed → open after `failures` in a row → half-open once the wait is over → closed, or open for twice as long.
+    """Closed → open after `failures` in a row → half-open after the wait → closed, or open for twice as long.
 
     Only ModelError counts as a failure. Safe to share between threads; `clock` is monotonic seconds.
     """
@@ -27,9 +29,9 @@ class Breaker:
         self,
         name: str,
         *,
-        failures: int = 3,  # one lost packet is no outage
+        failures: int = 3,  # one lost packet is not an outage
         first_wait_s: float = 1.0,  # a restarting server is back within seconds
-        longest_wait_s: float = 60.0,  # and an outage of hours must not outlast itself by more than a minute
+        longest_wait_s: float = 60.0,  # after an outage of hours, recovery must not take more than a minute
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._name = name
@@ -46,36 +48,37 @@ class Breaker:
 
     @property
     def degraded(self) -> str | None:
-        """None while closed, else a sentence that says what is down, why, and when it is tried again."""
+        """None while closed, else a sentence with what is down, why, and when it is retried."""
         with self._lock:
-            return self._sentence()
+            return self._describe()
 
     def call(self, work: Callable[[], T]) -> T:
-        """Does the work and learns from it; raises ModelUnavailable at once while open."""
+        """Run the work and record the outcome; raises ModelUnavailable immediately while open."""
         probe = self._enter()
         try:
             result = work()
         except ModelError as error:
-            self._learn(str(error), probe)
+            self._record_failure(str(error), probe)
             raise
-        except BaseException:  # an interrupt or a bug of ours says nothing about the model
+        except BaseException:  # an interrupt or a bug of the caller says nothing about the model
             if probe:
-                self._end_probe()
+                with self._lock:
+                    self._probing = False
             raise
-        self._heal()
+        self._reset()
         return result
 
     def _enter(self) -> bool:
-        """Whether this call is the one that tries a model that was down."""
+        """Return True if this call is the probe of a half-open breaker."""
         with self._lock:
             if self._open_until is None:
                 return False
             if self._probing or self._clock() < self._open_until:
-                raise ModelUnavailable(self._sentence() or self._name)
+                raise ModelUnavailable(self._describe() or self._name)
             self._probing = True
             return True
 
-    def _learn(self, why: str, probe: bool) -> None:
+    def _record_failure(self, why: str, probe: bool) -> None:
         with self._lock:
             self._failed += 1
             self._why = why
@@ -83,10 +86,10 @@ class Breaker:
                 self._probing = False
                 self._wait_s = min(self._wait_s * 2, self._longest_wait_s)
             elif self._open_until is not None or self._failed < self._allowed:
-                return  # not yet an outage; or a call from before it, whose end is set already
+                return  # not yet an outage, or a call that began before it
             self._open_until = self._clock() + self._wait_s
 
-    def _heal(self) -> None:
+    def _reset(self) -> None:
         with self._lock:
             self._failed = 0
             self._why = ""
@@ -94,20 +97,16 @@ class Breaker:
             self._wait_s = self._first_wait_s
             self._probing = False
 
-    def _end_probe(self) -> None:
-        with self._lock:
-            self._probing = False
-
-    def _sentence(self) -> str | None:
+    def _describe(self) -> str | None:
         if self._open_until is None:
             return None
         left = self._open_until - self._clock()
         when = f"in {left:.1f} s" if left > 0 else "now, by one call" if self._probing else "with the next call"
-        return f"{self._name} is down after {self._failed} failures in a row, tried again {when}: {self._why}"
+        return f"{self._name} is down after {self._failed} failures in a row, retried {when}: {self._why}"
 
 
 class GuardedEmbedder:
-    """An embedder behind a breaker. What it lets through has the right shape and is finite, whatever the model said."""
+    """An embedder behind a breaker; checks that its vectors have the right shape and are finite."""
 
     def __init__(self, embedder: Embedder, breaker: Breaker | None = None) -> None:
         self._embedder = embedder
@@ -125,7 +124,7 @@ class GuardedEmbedder:
         return self._breaker.call(lambda: self._checked(texts))
 
     def close(self) -> None:
-        """Closes the embedder's connections, where it has any."""
+        """Close the embedder's connections, if it has any."""
         close = getattr(self._embedder, "close", None)
         if close is not None:
             close()
@@ -133,29 +132,23 @@ class GuardedEmbedder:
     def _checked(self, texts: Sequence[str]) -> NDArray[np.float32]:
         name = self._embedder.profile.name
         try:
-            vectors = np.array(self._embedder.embed(texts), np.float32)  # a copy: the model may keep its own
+            vectors = np.array(self._embedder.embed(texts), np.float32)  # a copy: the model may reuse its array
         except HoldfastError:
             raise
-        except Exception as error:  # a host's own embedder may raise anything; it must cost quality, never a turn
+        except Exception as error:  # a host's own embedder may raise anything; it must never cost a turn
             raise ModelMisbehaved(f"embedder {name} raised {type(error).__name__}: {error}") from error
         wanted = (len(texts), self._embedder.profile.dims)
         if vectors.shape != wanted:
-            raise ModelMisbehaved(f"embedder {name} gave vectors of shape {vectors.shape} instead of {wanted}")
+            raise ModelMisbehaved(f"embedder {name} returned vectors of shape {vectors.shape} instead of {wanted}")
         if not np.isfinite(vectors).all():
-            raise ModelMisbehaved(f"embedder {name} gave vectors with numbers that are not finite")
+            raise ModelMisbehaved(f"embedder {name} returned vectors with numbers that are not finite")
         return unit(vectors)
 
 
-# --- From a profile's spec ("static", "onnx:PATH", "remote:URL#MODEL", "none") to an embedder behind a breaker.
-
-
-_HELP = "Known are: static, onnx:PATH, onnx:bge-small, onnx:minilm, remote:URL#MODEL, none"
-
-
 def open_embedder(spec: str, timeout_s: float) -> GuardedEmbedder | None:
-    """The embedder a spec names; None for "none" (recall by words alone). Raises InputError for anything else.
+    """Open the embedder of a spec ("static", "onnx:PATH", "remote:URL#MODEL"); None for "none" (search by words only).
 
-    Each kind is imported only when it is asked for: a memory without transformers must not pay for them.
+    Each kind is imported only when it is used. Raises InputError for an unknown spec.
     """
     kind, _, rest = spec.partition(":")
     if spec == "none":
@@ -168,7 +161,7 @@ def open_embedder(spec: str, timeout_s: float) -> GuardedEmbedder | None:
         return GuardedEmbedder(_open_onnx(rest))
     if kind == "remote" and rest:
         return GuardedEmbedder(_open_remote(rest, timeout_s))
-    raise InputError(f"no such embedder: {spec!r}. {_HELP}")
+    raise InputError(f"unknown embedder {spec!r}. Use one of: {_SPECS}")
 
 
 def _open_onnx(place: str) -> Embedder:
@@ -187,5 +180,5 @@ def _open_remote(place: str, timeout_s: float) -> Embedder:
 
     url, _, model = place.partition("#")
     if not model:
-        raise InputError(f"remote:{place} names no model. Write remote:URL#MODEL")
+        raise InputError(f"remote:{place} has no model name. Use remote:URL#MODEL")
     return RemoteEmbedder(url, model, timeout_s=timeout_s)

@@ -1,4 +1,4 @@
-"""Chat models: one small protocol, and any OpenAI-compatible server behind it, POST {base}/chat/completions."""
+"""Chat models: a small protocol, and a client for OpenAI-compatible servers (POST {base}/chat/completions)."""
 
 from __future__ import annotations
 
@@ -15,15 +15,14 @@ from holdfast.models.remote import Endpoint
 from holdfast.settings import ChatSettings
 
 API_KEY = "HOLDFAST_CHAT_API_KEY"
-"""Not OPENAI_API_KEY: a key found in the environment must not travel to whichever server is configured."""
+"""Not OPENAI_API_KEY: that key must not be sent to any other server that is configured."""
 
 Schema = Mapping[str, object]
 """A JSON schema."""
 
-_LONGEST_REPLY = ChatSettings().max_reply_chars
-_USUAL_TIMEOUT = ChatSettings().timeout_s
-_REFUSALS = (400, 422)
-"""What servers answer to a field they do not know: OpenAI's kind 400, those built on pydantic 422."""
+_DEFAULTS = ChatSettings()
+_UNKNOWN_FIELD = (400, 422)
+"""Statuses for a request field that the server does not know: 400 from OpenAI, 422 from servers built on pydantic."""
 _CUT_SHORT = ("length", "content_filter")
 _FENCE = "```"
 
@@ -37,21 +36,21 @@ class Message:
 
 
 class Chat(Protocol):
-    """Messages in, one text out."""
+    """Protocol of a chat model."""
 
     def complete(self, messages: Sequence[Message], schema: Schema | None, timeout_s: float) -> str:
-        """The model's answer; JSON when a schema is given, but nothing vouches for it: validate it.
+        """Return the model's answer; JSON if a schema is given, which the caller must validate.
 
-        Raises ModelUnavailable (no answer in time) or ModelMisbehaved (an answer nobody can use).
+        Raises ModelUnavailable (no answer in time) or ModelMisbehaved (an unusable answer).
         """
         ...
 
 
 class OpenAIChat:
-    """`url` is the base ("http://127.0.0.1:11434/v1"). Nothing is sent before complete(); threads may share it.
+    """Client for one model; `url` is the base ("http://127.0.0.1:11434/v1"). Safe to share between threads.
 
-    It asks for a JSON schema at temperature 0. A server that refuses that is asked once more without what it may not
-    know (plain JSON mode, its own temperature), and from then on at once in that way.
+    It requests a JSON schema at temperature 0. A server that refuses that is asked again in plain JSON mode at its
+    default temperature, and from then on always in that way. Nothing is sent before complete().
     """
 
     def __init__(
@@ -60,15 +59,15 @@ class OpenAIChat:
         model: str,
         *,
         api_key: str | None = None,
-        timeout_s: float = _USUAL_TIMEOUT,
-        max_reply_chars: int = _LONGEST_REPLY,
+        timeout_s: float = _DEFAULTS.timeout_s,
+        max_reply_chars: int = _DEFAULTS.max_reply_chars,
     ) -> None:
         self._url = url
         self._model = model
         self._api_key = api_key or os.environ.get(API_KEY)
         self._timeout_s = timeout_s
         self._max_reply_chars = max_reply_chars
-        self._plain = False
+        self._json_mode = False
         self._endpoint = self._connect(timeout_s)
 
     @property
@@ -77,23 +76,23 @@ class OpenAIChat:
 
     def complete(self, messages: Sequence[Message], schema: Schema | None, timeout_s: float) -> str:
         deadline = time.monotonic() + timeout_s
-        if self._plain:
-            return self._ask(_plain_body(self._model, messages, schema), timeout_s)
+        if self._json_mode:
+            return self._ask(_json_mode_body(self._model, messages, schema), timeout_s)
         try:
-            return self._ask(_full_body(self._model, messages, schema), timeout_s)
-        except _Refused as refusal:
+            return self._ask(_schema_body(self._model, messages, schema), timeout_s)
+        except _UnknownField as error:
             left = deadline - time.monotonic()
             if left <= 0:
-                raise ModelUnavailable(f"{self._url} did not answer within {timeout_s:g} s") from refusal
-        answer = self._ask(_plain_body(self._model, messages, schema), left)
-        self._plain = True
+                raise ModelUnavailable(f"{self._url} did not answer within {timeout_s:g} s") from error
+        answer = self._ask(_json_mode_body(self._model, messages, schema), left)
+        self._json_mode = True
         return answer
 
     def close(self) -> None:
         self._endpoint.close()
 
     def _ask(self, body: Mapping[str, object], timeout_s: float) -> str:
-        # An endpoint has one deadline, so an unusual one gets its own: .1 s beside the seconds a model thinks.
+        # An endpoint has one deadline, so another one needs its own endpoint: .1 s, little compared to the model.
         usual = timeout_s == self._timeout_s
         endpoint = self._endpoint if usual else self._connect(timeout_s)
         try:
@@ -106,13 +105,13 @@ class OpenAIChat:
         return content
 
     def _connect(self, timeout_s: float) -> _ChatEndpoint:
-        # JSON spells a character with up to 12 bytes (\ud83d\ude00).
+        # JSON needs up to 12 bytes for a character (\ud83d\ude00).
         max_bytes = 12 * self._max_reply_chars + 65_536
         return _ChatEndpoint(self._url, api_key=self._api_key, timeout_s=timeout_s, max_bytes=max_bytes)
 
 
 class GuardedChat:
-    """A chat model behind a breaker. Whatever it raises comes out as a ModelError (SAFE-1)."""
+    """A chat model behind a breaker; every exception of the model becomes a ModelError (SAFE-1)."""
 
     def __init__(self, chat: Chat, breaker: Breaker | None = None) -> None:
         self._chat = chat
@@ -127,7 +126,7 @@ class GuardedChat:
         return self._breaker.call(lambda: self._checked(messages, schema, timeout_s))
 
     def close(self) -> None:
-        """Closes the model's connections, where it has any."""
+        """Close the model's connections, if it has any."""
         close = getattr(self._chat, "close", None)
         if close is not None:
             close()
@@ -137,44 +136,44 @@ class GuardedChat:
             answer: object = self._chat.complete(messages, schema, timeout_s)
         except HoldfastError:
             raise
-        except Exception as error:  # a host's own model may raise anything; it must cost quality, never a turn
+        except Exception as error:  # a host's own model may raise anything; it must never cost a turn
             raise ModelMisbehaved(f"{self.name} raised {type(error).__name__}: {error}") from error
         if not isinstance(answer, str):
-            raise ModelMisbehaved(f"{self.name} gave {type(answer).__name__} instead of a text")
+            raise ModelMisbehaved(f"{self.name} returned {type(answer).__name__} instead of a text")
         return answer
 
 
 def open_chat(
     spec: str,
     *,
-    timeout_s: float = _USUAL_TIMEOUT,
-    max_reply_chars: int = _LONGEST_REPLY,
-    first_wait_s: float = ChatSettings().retry_s,
-    longest_wait_s: float = ChatSettings().longest_retry_s,
+    timeout_s: float = _DEFAULTS.timeout_s,
+    max_reply_chars: int = _DEFAULTS.max_reply_chars,
+    first_wait_s: float = _DEFAULTS.retry_s,
+    longest_wait_s: float = _DEFAULTS.longest_retry_s,
 ) -> GuardedChat | None:
-    """The chat model a spec ("none", "URL#MODEL") names; None for "none". Raises InputError for anything else.
+    """Open the chat model of a spec ("URL#MODEL"); None for "none". Raises InputError for anything else.
 
-    `timeout_s` is the usual deadline, for which a connection is kept; complete() may be given another. The waits are
-    the breaker's, while the model is down.
+    `timeout_s` is the usual deadline, for which a connection is kept; complete() may get another one. The waits are
+    those of the breaker.
     """
     if spec == "none":
         return None
     url, _, model = spec.partition("#")
     if not model:
         raise InputError(
-            f"no such chat model: {spec!r}. Write none, or URL#MODEL as in http://127.0.0.1:11434/v1#qwen3"
+            f"unknown chat model {spec!r}. Use none, or URL#MODEL, for example http://127.0.0.1:11434/v1#qwen3"
         )
     chat = OpenAIChat(url, model, timeout_s=timeout_s, max_reply_chars=max_reply_chars)
     breaker = Breaker(f"chat model {model}", first_wait_s=first_wait_s, longest_wait_s=longest_wait_s)
     return GuardedChat(chat, breaker)
 
 
-class _Refused(ModelMisbehaved):
-    """The server did not like the request."""
+class _UnknownField(ModelMisbehaved):
+    """The server refused the request, probably because of a field that it does not know."""
 
 
 class _ChatEndpoint(Endpoint):
-    """An endpoint that tells a refused request from other failures, and takes no endless answer."""
+    """Endpoint that raises _UnknownField for refused requests and limits the size of answers."""
 
     def __init__(self, url: str, *, max_bytes: int, api_key: str | None = None, timeout_s: float = 10.0) -> None:
         super().__init__(url, api_key=api_key, timeout_s=timeout_s)
@@ -182,15 +181,15 @@ class _ChatEndpoint(Endpoint):
 
     def _exchange(self, url: str, body: Mapping[str, object]) -> tuple[int, bytes]:
         status, raw = super()._exchange(url, body)
-        if status in _REFUSALS:
-            raise _Refused(f"{url} answered HTTP {status}: {self._excerpt(raw)}")
+        if status in _UNKNOWN_FIELD:
+            raise _UnknownField(f"{url} answered HTTP {status}: {self._excerpt(raw)}")
         if len(raw) > self._max_bytes:
-            raise ModelMisbehaved(f"{url} answered with {len(raw)} bytes; {self._max_bytes} are allowed")
+            raise ModelMisbehaved(f"{url} answered with {len(raw)} bytes; the limit is {self._max_bytes}")
         return status, raw
 
 
-def _full_body(model: str, messages: Sequence[Message], schema: Schema | None) -> dict[str, object]:
-    body: dict[str, object] = {"model": model, "messages": _spoken(messages), "temperature": 0}
+def _schema_body(model: str, messages: Sequence[Message], schema: Schema | None) -> dict[str, object]:
+    body: dict[str, object] = {"model": model, "messages": _as_json(messages), "temperature": 0}
     if schema is not None:
         body["response_format"] = {
             "type": "json_schema",
@@ -199,15 +198,15 @@ def _full_body(model: str, messages: Sequence[Message], schema: Schema | None) -
     return body
 
 
-def _plain_body(model: str, messages: Sequence[Message], schema: Schema | None) -> dict[str, object]:
+def _json_mode_body(model: str, messages: Sequence[Message], schema: Schema | None) -> dict[str, object]:
     if schema is None:
-        return {"model": model, "messages": _spoken(messages)}
+        return {"model": model, "messages": _as_json(messages)}
     shape = f"Answer with one JSON object that fits this JSON schema, and with nothing else:\n{json.dumps(schema)}"
-    told = [*messages[:1], Message("system", shape), *messages[1:]]
-    return {"model": model, "messages": _spoken(told), "response_format": {"type": "json_object"}}
+    extended = [*messages[:1], Message("system", shape), *messages[1:]]
+    return {"model": model, "messages": _as_json(extended), "response_format": {"type": "json_object"}}
 
 
-def _spoken(messages: Sequence[Message]) -> list[dict[str, str]]:
+def _as_json(messages: Sequence[Message]) -> list[dict[str, str]]:
     return [{"role": message.role, "content": message.content} for message in messages]
 
 
@@ -216,17 +215,17 @@ def _content(reply: object, model: str) -> str:
     first = choices[0] if isinstance(choices, list) and choices else None
     message = first.get("message") if isinstance(first, dict) else None
     if not isinstance(first, dict) or not isinstance(message, dict):
-        raise ModelMisbehaved(f"{model} gave no choices")
+        raise ModelMisbehaved(f"{model} returned no choices")
     if first.get("finish_reason") in _CUT_SHORT:
         raise ModelMisbehaved(f"the answer of {model} was cut short ({first['finish_reason']})")
     content = message.get("content")
     if not isinstance(content, str) or not content.strip():
-        raise ModelMisbehaved(f"{model} gave an empty answer")
+        raise ModelMisbehaved(f"{model} returned an empty answer")
     return content
 
 
-def unfenced(answer: str) -> str:
-    """Without the fence that models like to put around JSON."""
+def strip_fence(answer: str) -> str:
+    """Remove the code fence that models often put around JSON."""
     text = answer.strip()
     if not text.startswith(_FENCE):
         return text

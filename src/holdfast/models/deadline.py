@@ -1,7 +1,7 @@
-"""Waiting no longer than allowed: work that may hang is done by a thread of its own (SAFE-1).
+"""Deadlines for work that may hang: it runs in another thread, and the caller stops waiting (SAFE-1).
 
-A thread cannot be stopped from outside. One that is late is left alone, and counted; when it comes back, it takes up
-work again. So many late ones are the most there can be: what hangs for good costs a few threads, not one a call.
+A thread cannot be stopped from outside. A late one is abandoned and counted; when it returns, it is used again. The
+number of abandoned threads is limited, so that a model that hangs forever costs a few threads, not one per call.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from holdfast.models.embedder import Embedder, Profile
 
 T = TypeVar("T")
 
-_IDLE_S = 30.0  # a thread that had nothing to do for so long ends
-_MOST_LATE = 16
+_IDLE_S = 30.0  # seconds without work after which a thread ends
+_MAX_LATE = 16
 
 
-class Late(ModelUnavailable):
-    """It did not come back in time."""
+class DeadlineExceeded(ModelUnavailable):
+    """The work did not finish in time."""
 
 
-class _Job(Generic[T]):
+class _Task(Generic[T]):
     def __init__(self, work: Callable[[], T]) -> None:
         self._work = work
         self._result: T | None = None
@@ -37,10 +37,10 @@ class _Job(Generic[T]):
         self.done = threading.Event()
         self.abandoned = False
 
-    def do(self) -> None:
+    def run(self) -> None:
         try:
             self._result = self._work()
-        except BaseException as error:  # handed to whoever waits
+        except BaseException as error:  # raised in the waiting thread
             self._error = error
 
     def result(self) -> T:
@@ -49,68 +49,65 @@ class _Job(Generic[T]):
         return cast("T", self._result)
 
 
-_Line = queue.SimpleQueue["_Job[object]"]
+_Queue = queue.SimpleQueue["_Task[object]"]
 
 
-class Patience:
-    """Does work beside the caller, who waits for it so long and no longer. Safe to share between threads."""
+class DeadlineExecutor:
+    """Runs work in another thread while the caller waits for a limited time. Safe to share between threads."""
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._gate = threading.Lock()
-        self._idle: list[_Line] = []
+        self._lock = threading.Lock()
+        self._idle: list[_Queue] = []
         self._late = 0
 
-    def wait_for(self, work: Callable[[], T], seconds: float) -> T:
-        """The work's result or its error; Late when it takes longer, or when too many before it never came back."""
-        job = _Job(work)
-        self._hand_over(cast("_Job[object]", job))
-        if not job.done.wait(max(seconds, 0.0)):
-            with self._gate:
-                if not job.done.is_set():
-                    job.abandoned = True
+    def run(self, work: Callable[[], T], seconds: float) -> T:
+        """Return the work's result or raise its error; DeadlineExceeded if it, or too many before it, take longer."""
+        task = _Task(work)
+        self._submit(cast("_Task[object]", task))
+        if not task.done.wait(max(seconds, 0.0)):
+            with self._lock:
+                if not task.done.is_set():
+                    task.abandoned = True
                     self._late += 1
-                    raise Late(f"{self._name} did not answer within {seconds * 1000:.0f} ms")
-        return job.result()
+                    raise DeadlineExceeded(f"{self._name} did not answer within {seconds * 1000:.0f} ms")
+        return task.result()
 
-    def _hand_over(self, job: _Job[object]) -> None:
-        with self._gate:
-            if self._late >= _MOST_LATE:
-                raise Late(f"{self._name} does not answer: {self._late} calls still wait for it")
-            line = self._idle.pop() if self._idle else None
-        if line is None:
-            line = queue.SimpleQueue()
+    def _submit(self, task: _Task[object]) -> None:
+        with self._lock:
+            if self._late >= _MAX_LATE:
+                raise DeadlineExceeded(f"{self._name} does not answer: {self._late} calls still wait for it")
+            tasks = self._idle.pop() if self._idle else None
+        if tasks is None:
+            tasks = queue.SimpleQueue()
             # A daemon: a program must be able to end while something hangs.
-            threading.Thread(target=self._run, args=(line,), name=f"holdfast-{self._name}", daemon=True).start()
-        line.put(job)
+            threading.Thread(target=self._work, args=(tasks,), name=f"holdfast-{self._name}", daemon=True).start()
+        tasks.put(task)
 
-    def _run(self, line: _Line) -> None:
+    def _work(self, tasks: _Queue) -> None:
         while True:
             try:
-                job = line.get(timeout=_IDLE_S)
+                task = tasks.get(timeout=_IDLE_S)
             except queue.Empty:
-                with self._gate:
-                    if line in self._idle:
-                        self._idle.remove(line)
+                with self._lock:
+                    if tasks in self._idle:
+                        self._idle.remove(tasks)
                         return
-                continue  # it was just taken: a job is on its way
-            job.do()
-            with self._gate:
-                job.done.set()
-                self._late -= job.abandoned
-                self._idle.append(line)
-            del job  # what it holds must not live until the next one comes
+                continue  # the queue was just taken: a task is on its way
+            task.run()
+            with self._lock:
+                task.done.set()
+                self._late -= task.abandoned
+                self._idle.append(tasks)
+            del task  # frees what it holds before the next one comes
 
 
-# --- An embedder that has little time: late is as good as down, and recall goes on by words.
+class DeadlineEmbedder:
+    """Embedder for one context: all calls share one time limit, each text is embedded once, and it fails only once."""
 
-
-class Hurried:
-    """For one context: all it is asked shares one allowance, the same text is asked once, and it fails only once."""
-
-    def __init__(self, embedder: Embedder, patience: Patience, breaker: Breaker, seconds: float) -> None:
+    def __init__(self, embedder: Embedder, executor: DeadlineExecutor, breaker: Breaker, seconds: float) -> None:
         self._embedder = embedder
-        self._patience = patience
+        self._executor = executor
         self._breaker = breaker
         self._left = seconds
         self._known: dict[tuple[str, ...], NDArray[np.float32]] = {}
@@ -128,7 +125,7 @@ class Hurried:
             started = time.monotonic()
             try:
                 self._known[key] = self._breaker.call(
-                    lambda: self._patience.wait_for(lambda: self._embedder.embed(texts), self._left)
+                    lambda: self._executor.run(lambda: self._embedder.embed(texts), self._left)
                 )
             except ModelError as error:
                 self._failed = str(error)

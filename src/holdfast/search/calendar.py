@@ -17,12 +17,12 @@ from dateutil.relativedelta import relativedelta
 from holdfast.text.time import (
     COUNT,
     DAY_NUMBER,
-    FEASTS,
+    HOLIDAYS,
     MONTH,
     MONTH_NUMBER,
-    Stretch,
+    TimeRange,
     day_of,
-    feast_of,
+    holiday_of,
     midnight,
     month_of,
     quarter_of,
@@ -55,9 +55,9 @@ class Asking:
 class Reading:
     """A time as read."""
 
-    stretch: Stretch
+    stretch: TimeRange
     certainty: float
-    yearly: Callable[[int], Stretch] | None = None
+    yearly: Callable[[int], TimeRange] | None = None
     """The time in any year, where the words name none: another May is possible."""
     whole: bool = False
     """Runs up to now by itself, and so takes no "before" or "since"."""
@@ -91,7 +91,7 @@ def _year_named(words: str, now: datetime) -> int:
     return now.year + {"last": -1, "this": 0, "next": 1}[words.split()[0]]
 
 
-def _recurring(match: re.Match[str], place: Callable[[int], Stretch], asking: Asking, certainty: float) -> Reading:
+def _recurring(match: re.Match[str], place: Callable[[int], TimeRange], asking: Asking, certainty: float) -> Reading:
     """One of the many Mays: the year if it is named, else what "last", "this", "next" or the tense choose."""
     if year := told(match, "year"):
         return Reading(place(_year_named(year, asking.now)), certainty)
@@ -99,7 +99,7 @@ def _recurring(match: re.Match[str], place: Callable[[int], Stretch], asking: As
     return Reading(_nearest(which, place, asking), certainty, None if which else place)
 
 
-def _nearest(which: str, place: Callable[[int], Stretch], asking: Asking) -> Stretch:
+def _nearest(which: str, place: Callable[[int], TimeRange], asking: Asking) -> TimeRange:
     now = asking.now
     near = [place(now.year + step) for step in range(-2, 3)]
     if which == "this":
@@ -158,8 +158,8 @@ def _read_slashed(match: re.Match[str], asking: Asking) -> Reading | None:
     return _recurring(match, _date(month, day), asking, 0.9)
 
 
-def _date(month: int, day: int) -> Callable[[int], Stretch]:
-    def place(year: int) -> Stretch:
+def _date(month: int, day: int) -> Callable[[int], TimeRange]:
+    def place(year: int) -> TimeRange:
         leap_day = (month, day) == (2, 29) and not isleap(year)
         return day_of(datetime(year, month, 28 if leap_day else day, tzinfo=UTC))
 
@@ -203,7 +203,7 @@ def _read_season(match: re.Match[str], asking: Asking) -> Reading | None:
     return _recurring(match, lambda year: season_of(year, name), asking, 0.5 if doubt else 0.7)
 
 
-_FEAST_KEYS = {re.sub(r"['.]", "", name): name for name in FEASTS}
+_FEAST_KEYS = {re.sub(r"['.]", "", name): name for name in HOLIDAYS}
 _FEAST_KEYS |= {"xmas": "christmas", "thanksgiving day": "thanksgiving", "saint patricks day": "st patrick's day",
                 "labour day": "labor day", "new year eve": "new year's eve",
                 "new year day": "new year's day"}  # fmt: skip
@@ -217,8 +217,8 @@ def _read_feast(match: re.Match[str], asking: Asking) -> Reading | None:
             return None
     early, late = (timedelta(days=5), timedelta(days=7)) if told(match, "days") else (timedelta(0), timedelta(0))
 
-    def place(year: int) -> Stretch:
-        start, end = feast_of(year, name)
+    def place(year: int) -> TimeRange:
+        start, end = holiday_of(year, name)
         return start - early, end + late
 
     return replace(_recurring(match, place, asking, 0.8), stays=match.span("feast"))
@@ -234,7 +234,7 @@ def _read_times_ago(match: re.Match[str], asking: Asking) -> Reading | None:
     name, count = told(match, "name") or told(match, "before"), count_of(told(match, "count") or "two")[0]
     feast = name.removesuffix("es") if name.startswith("christmas") else name.removesuffix("s")
     near = [
-        feast_of(asking.now.year - back, feast) if feast in FEASTS else season_of(asking.now.year - back, feast)
+        holiday_of(asking.now.year - back, feast) if feast in HOLIDAYS else season_of(asking.now.year - back, feast)
         for back in range(count + 2)
     ]
     return Reading([one for one in near if one[1] <= asking.now][count - 1], 0.7)
@@ -370,7 +370,7 @@ def _read_half_ago(match: re.Match[str], asking: Asking) -> Reading | None:
     return Reading((middle - timedelta(days=45), middle + timedelta(days=45)), 0.6)
 
 
-def _today(asking: Asking) -> Stretch:
+def _today(asking: Asking) -> TimeRange:
     return day_of(asking.now)
 
 
@@ -384,7 +384,7 @@ def _read_word(match: re.Match[str], asking: Asking) -> Reading | None:
     return Reading(_part_of(stretch, part), 0.8 if part else 0.95)
 
 
-def _part_of(day: Stretch, part: str) -> Stretch:
+def _part_of(day: TimeRange, part: str) -> TimeRange:
     if not part:
         return day
     first, last = _HOURS[part]
@@ -423,7 +423,7 @@ _STEP = {"last": -1, "previous": -1, "this past": -1, "this": 0, "current": 0, "
          "the following": 1}  # fmt: skip
 
 
-def _unit_at(now: datetime, step: int, unit: str) -> Stretch:
+def _unit_at(now: datetime, step: int, unit: str) -> TimeRange:
     """The calendar's week, month, … that lies so many steps from now."""
     if unit == "week":
         return week_of(now + timedelta(weeks=step))
@@ -458,7 +458,7 @@ def _read_before_last(match: re.Match[str], asking: Asking) -> Reading | None:
     return Reading(_unit_at(asking.now, step, unit), 0.85)
 
 
-def _weekday_back(now: datetime, name: str, count: int) -> Stretch:
+def _weekday_back(now: datetime, name: str, count: int) -> TimeRange:
     """The last such weekday before today, or the one `count` - 1 weeks before it."""
     return day_of(now, (DAY_NUMBER[name[:3]] - now.weekday()) % 7 - 7 * count)
 

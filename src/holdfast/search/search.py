@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from holdfast.index.blocks import BlockCache, wanted_marks
 from holdfast.index.candidates import Columns, Shelves, read_shelf, side_by_side
-from holdfast.insight.recent import recent_turns
+from holdfast.insight.lookup import recent_turns
 from holdfast.model import Hit, Hits, Kind, Receipt, Stage, Turn
 from holdfast.models.embedder import Embedder
 from holdfast.search.floor import above_floor

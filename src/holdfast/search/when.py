@@ -11,7 +11,7 @@ from datetime import MAXYEAR, UTC, datetime, timedelta
 from enum import StrEnum
 
 from holdfast.search.calendar import NAMED, RELATIVE, SHAPES, Asking, Reading, Shape
-from holdfast.text.time import Stretch, day_of, year_of
+from holdfast.text.time import TimeRange, day_of, year_of
 
 # --- What a question asks for besides its words: when, in which order, of which events, of how many things.
 
@@ -215,7 +215,7 @@ def _range(first: Reading, last: Reading) -> Reading:
     return Reading((start, end), min(first.certainty, last.certainty), whole=True)
 
 
-def _in_year(reading: Reading, year: int) -> Stretch | None:
+def _in_year(reading: Reading, year: int) -> TimeRange | None:
     """The time in that year; none if its words name a year, or if that year has no such day."""
     try:
         return reading.yearly(year) if reading.yearly else None
@@ -223,7 +223,7 @@ def _in_year(reading: Reading, year: int) -> Stretch | None:
         return None  # the fifth Friday of May 2023
 
 
-def _is_year(stretch: Stretch) -> bool:
+def _is_year(stretch: TimeRange) -> bool:
     """A whole year; the last one of the calendar has no end, and is none."""
     first = stretch[0].year
     return first < MAXYEAR and stretch == year_of(first)
@@ -284,7 +284,7 @@ def _changed(match: re.Match[str], reading: Reading, change: Shape) -> Reading:
     if yearly is None:
         return change(match, reading)
 
-    def place(year: int) -> Stretch:
+    def place(year: int) -> TimeRange:
         return change(match, replace(reading, stretch=yearly(year))).stretch
 
     return replace(change(match, reading), yearly=place)
@@ -313,7 +313,7 @@ def _taken(one: Found, match: re.Match[str], reading: Reading) -> Found:
     return Found(one.start - (match.end() - match.start()), one.end, reading)
 
 
-def opened(relation: Relation, stretch: Stretch, asking: Asking) -> Stretch:
+def opened(relation: Relation, stretch: TimeRange, asking: Asking) -> TimeRange:
     """Before, after, since or until a time; towards now it ends with today, unless the question looks ahead."""
     start, end = stretch
     last = END if asking.ahead else max(day_of(asking.now)[1], end)

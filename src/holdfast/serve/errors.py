@@ -26,7 +26,7 @@ from holdfast.errors import (
     StoreError,
 )
 from holdfast.model import SearchAnswer
-from holdfast.results import ContextAnswer, Erased, StatusAnswer, ThemesAnswer
+from holdfast.results import ContextAnswer, EraseResult, StatusAnswer, ThemesAnswer
 from holdfast.upkeep.findings import Diagnosis
 
 _log = logging.getLogger("holdfast")
@@ -122,7 +122,7 @@ def redact_answer(answer: object, places: Sequence[str]) -> object:
             return replace(answer, store="", size_bytes=0, embedder=embedder, degraded=redact(answer.degraded))
         case Diagnosis():
             return replace(answer, source="")
-        case Erased():
+        case EraseResult():
             copies = (_A_COPY,) * len(answer.copies)
             return replace(answer, copies=copies, pending=redact(answer.pending), degraded=redact(answer.degraded))
         case SearchAnswer() | ThemesAnswer() if answer.receipt.degraded is not None:

@@ -163,7 +163,7 @@ class JanitorSchedule:
     def _is_due(self, memory: Memory) -> bool:
         """Return whether the last run, or else the first line of the log, is a week old."""
         with memory.view as view:
-            runs = [act.at for act in view.entries(Entry.JANITOR)]
+            runs = [act.at for act in view.acts_of_kind(Entry.JANITOR)]
             first = next(view.lines(), None)
         if first is None:
             return False

@@ -17,15 +17,16 @@ from holdfast.errors import Refused
 from holdfast.memory import Memory
 from holdfast.model import Decision, Record, SearchAnswer, Why
 from holdfast.results import (
-    Active,
+    ActiveView,
     Calibration,
     Compaction,
     ContextAnswer,
-    Erased,
-    Flushed,
+    EraseResult,
+    FlushResult,
     History,
-    Kept,
-    KeptMany,
+    IngestedTurn,
+    IngestedTurns,
+    JanitorResult,
     RecentAnswer,
     RecentTurns,
     StandingSection,
@@ -33,7 +34,6 @@ from holdfast.results import (
     StatusAnswer,
     ThemesAnswer,
     ThreadAnswer,
-    Tidied,
     recent_answer,
 )
 from holdfast.serve.errors import redact_answer
@@ -102,9 +102,9 @@ def _status(memory: Memory, check: bool = False) -> StatusAnswer:
     return StatusAnswer.of(memory.status(), tuple(memory.check()) if check else None)
 
 
-def _flush(memory: Memory, timeout: float = 30.0) -> Flushed:
+def _flush(memory: Memory, timeout: float = 30.0) -> FlushResult:
     memory.flush(min(timeout, memory.settings.serve.flush_s))
-    return Flushed(memory.status().behind)
+    return FlushResult(memory.status().behind)
 
 
 _READS, _WRITES, _DESTROYS = Danger.READS, Danger.WRITES, Danger.DESTROYS
@@ -112,8 +112,8 @@ _READS, _WRITES, _DESTROYS = Danger.READS, Danger.WRITES, Danger.DESTROYS
 VERBS: Mapping[str, Verb] = {
     verb.name: verb
     for verb in (
-        Verb("ingest", _WRITES, Memory.ingest, Kept, lambda turn, _: Kept(turn)),
-        Verb("ingest_many", _WRITES, Memory.ingest_many, KeptMany, lambda turns, _: KeptMany(tuple(turns))),
+        Verb("ingest", _WRITES, Memory.ingest, IngestedTurn, lambda turn, _: IngestedTurn(turn)),
+        Verb("ingest_many", _WRITES, Memory.ingest_many, IngestedTurns, lambda turns, _: IngestedTurns(tuple(turns))),
         Verb("search", _READS, Memory.search, SearchAnswer, lambda hits, _: SearchAnswer.of(hits)),
         Verb("recent", _READS, Memory.recent, RecentAnswer, lambda found, given: recent_answer(found, given["kind"])),
         Verb(
@@ -125,18 +125,18 @@ VERBS: Mapping[str, Verb] = {
         Verb("standing", _READS, Memory.standing, StandingSection),
         Verb("compact", _WRITES, Memory.compact, Compaction, slow=True),
         Verb("expand", _READS, Memory.expand, RecentTurns, lambda turns, _: RecentTurns(tuple(turns))),
-        Verb("active", _READS, Memory.active, Active),
+        Verb("active", _READS, Memory.active, ActiveView),
         Verb("remember", _WRITES, Memory.remember, Record),
         Verb("forget", _WRITES, Memory.forget, Decision),
-        Verb("erase", _DESTROYS, Memory.erase, Erased, slow=True),
+        Verb("erase", _DESTROYS, Memory.erase, EraseResult, slow=True),
         Verb("why", _READS, Memory.why, Why),
         Verb("history", _READS, Memory.history, History),
         Verb("status", _READS, _status, StatusAnswer),
         Verb("stats", _READS, Memory.stats, Stats),
         Verb("calibrate", _WRITES, Memory.calibrate, Calibration),
-        Verb("janitor", _WRITES, Memory.janitor, Tidied, slow=True),
+        Verb("janitor", _WRITES, Memory.janitor, JanitorResult, slow=True),
         Verb("doctor", _WRITES, Memory.doctor, Diagnosis, slow=True),
-        Verb("flush", _READS, _flush, Flushed, slow=True),
+        Verb("flush", _READS, _flush, FlushResult, slow=True),
     )
 }  # fmt: skip
 """By name, in the order in which documents list them."""

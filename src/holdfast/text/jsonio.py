@@ -1,4 +1,4 @@
-"""The nouns as plain JSON values, the same on every surface."""
+"""JSON on every surface: results as plain values, strict parsing, one-line output, and files of JSON lines."""
 
 from __future__ import annotations
 
@@ -14,16 +14,24 @@ from typing import NoReturn
 
 from holdfast.errors import InputError
 
+_MAX_FAULTS = 5  # faults of a file that are listed
+_MAX_DEPTH = 128
+"""Twice the limit for metadata; what is nested deeper can be parsed, but writing it again needs too much stack."""
+_TOO_DEEP = "this JSON is nested too deeply"
 _ATOMS = frozenset((str, int, float, bool, type(None)))
 _names: dict[type[object], tuple[str, ...]] = {}
 
 
+class NotJson(ValueError):
+    """The bytes are not JSON; the message says why."""
+
+
 def plain(value: object) -> object:
-    """Dataclasses as objects, times as ISO in UTC, enums as their values, tuples as lists."""
+    """Convert dataclasses to objects, times to ISO in UTC, enums to their values and tuples to lists."""
     kind: type[object] = type(value)
-    if kind in _ATOMS:  # nearly everything is; asking for what is rare first takes twice as long
+    if kind in _ATOMS:  # nearly everything is; testing the rare types first takes twice as long
         return value
-    if names := _names.get(kind) or _fields(kind):
+    if names := _names.get(kind) or _field_names(kind):
         return {name: plain(getattr(value, name)) for name in names}
     if isinstance(value, datetime):
         return value.isoformat().replace("+00:00", "Z")
@@ -36,59 +44,77 @@ def plain(value: object) -> object:
     return {} if is_dataclass(value) else value
 
 
-def one_level(value: object) -> object:
-    """The same for json's `default`: one level of what json does not know; what lies inside it asks for itself.
-
-    Half as long as making all of an answer plain first.
-    """
-    kind: type[object] = type(value)
-    if names := _names.get(kind) or _fields(kind):
-        return {name: getattr(value, name) for name in names}
-    made = plain(value)
-    if made is value:
-        raise TypeError(f"JSON has nothing for a {kind.__name__}")
-    return made
+def encode(answer: object) -> bytes:
+    """Write one line of JSON, from JSON values or results."""
+    try:
+        return _WRITER.encode(answer).encode() + b"\n"
+    except UnicodeEncodeError:  # an error message that quotes a lone surrogate
+        return _ASCII_WRITER.encode(answer).encode() + b"\n"
 
 
-def _fields(kind: type[object]) -> tuple[str, ...]:
-    """Of a dataclass; of anything else none."""
+def read_json(raw: bytes) -> object:
+    """Parse JSON strictly; raises NotJson."""
+    try:
+        value = json.loads(raw.decode("utf-8"), parse_constant=_reject_constant, parse_float=_finite)
+    except UnicodeDecodeError as error:
+        raise NotJson(f"this is not UTF-8: byte {error.start} cannot be read") from error
+    except RecursionError as error:
+        raise NotJson(_TOO_DEEP) from error
+    except ValueError as error:
+        raise NotJson(f"this is not JSON: {error}") from error
+    if raw.count(b"[") + raw.count(b"{") > _MAX_DEPTH and _is_too_deep(value):
+        raise NotJson(_TOO_DEEP)
+    return value
+
+
+def read_json_lines(path: str | os.PathLike[str]) -> list[tuple[str, object]]:
+    """Return (location, value) of each line, such as ("labels.jsonl:3", {…}); the value is None if it is not JSON."""
+    return parse_json_lines(Path(path).name, read_text_file(path))
+
+
+def parse_json_lines(name: str, text: str) -> list[tuple[str, object]]:
+    """Parse the lines that are not blank. Not `splitlines`: strings may contain U+2028 and the like."""
+    return [(f"{name}:{number}", _parse_line(line)) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+
+
+def read_text_file(path: str | os.PathLike[str]) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{Path(path).name} is not UTF-8 text ({error})") from error
+
+
+def raise_faults(faults: Sequence[str]) -> None:
+    """Raise InputError with the first faults, if there are any."""
+    if faults:
+        more = f"; and {len(faults) - _MAX_FAULTS} more" if len(faults) > _MAX_FAULTS else ""
+        raise InputError("; ".join(faults[:_MAX_FAULTS]) + more)
+
+
+def _field_names(kind: type[object]) -> tuple[str, ...]:
+    """Return the fields of a dataclass, none for other types."""
     if not is_dataclass(kind):
         return ()
     _names[kind] = tuple(field.name for field in fields(kind))
     return _names[kind]
 
 
-# --- Files of JSON lines that a person wrote: every line with its place, and all that is wrong told at once.
+def _one_level(value: object) -> object:
+    """Convert one level for json's `default`, which takes half as long as converting the whole answer first."""
+    kind: type[object] = type(value)
+    if names := _names.get(kind) or _field_names(kind):
+        return {name: getattr(value, name) for name in names}
+    made = plain(value)
+    if made is value:
+        raise TypeError(f"{kind.__name__} cannot be written as JSON")
+    return made
 
 
-_SHOWN = 5  # faults that are told of one by one
+_WRITER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_one_level)
+_ASCII_WRITER = json.JSONEncoder(separators=(",", ":"), default=_one_level)
 
 
-def lines_of_file(path: str | os.PathLike[str]) -> list[tuple[str, object]]:
-    """What each line holds, with how an error calls the line ("labels.jsonl:3"); None where it is no JSON."""
-    return lines_of_text(Path(path).name, text_of_file(path))
-
-
-def lines_of_text(name: str, text: str) -> list[tuple[str, object]]:
-    """Blank lines are passed over. Not `splitlines`: a text inside JSON may hold U+2028 and others it breaks at."""
-    return [(f"{name}:{number}", _read(line)) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
-
-
-def text_of_file(path: str | os.PathLike[str]) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{Path(path).name} is no UTF-8 text ({error})") from error
-
-
-def complain(faults: Sequence[str]) -> None:
-    """Say what is wrong, if anything is; nothing was stored."""
-    if faults:
-        more = f"; and {len(faults) - _SHOWN} more" if len(faults) > _SHOWN else ""
-        raise InputError("; ".join(faults[:_SHOWN]) + more)
-
-
-def _read(line: str) -> object:
+def _parse_line(line: str) -> object:
     try:
         found: object = json.loads(line)
     except (ValueError, RecursionError):
@@ -96,66 +122,27 @@ def _read(line: str) -> object:
     return found
 
 
-# --- JSON as every surface reads and writes it: strict on the way in, one line on the way out.
-
-
-_DEEPEST = 128
-"""Twice what metadata may have: what is nested deeper could be read, but writing it again takes too much stack."""
-_TOO_DEEP = "this JSON is nested too deep to be read"
-
-
-class NotJson(ValueError):
-    """Bytes that are no JSON; the message says why."""
-
-
-def read_json(raw: bytes) -> object:
-    """What the bytes say; raises NotJson."""
-    try:
-        said = json.loads(raw.decode("utf-8"), parse_constant=_no_number, parse_float=_finite)
-    except UnicodeDecodeError as error:
-        raise NotJson(f"this is no UTF-8: byte {error.start} cannot be read") from error
-    except RecursionError as error:
-        raise NotJson(_TOO_DEEP) from error
-    except ValueError as error:
-        raise NotJson(f"this is no JSON: {error}") from error
-    if raw.count(b"[") + raw.count(b"{") > _DEEPEST and _is_deep(said):
-        raise NotJson(_TOO_DEEP)
-    return said
-
-
-def _is_deep(said: object) -> bool:
-    """Whether it is nested deeper than allowed; level by level, so that depth costs no stack."""
-    level = [said]
-    for _ in range(_DEEPEST):
-        level = [inner for one in level for inner in _inside(one)]
+def _is_too_deep(value: object) -> bool:
+    """Check the depth level by level, so that it needs no stack."""
+    level = [value]
+    for _ in range(_MAX_DEPTH):
+        level = [inner for one in level for inner in _children(one)]
     return bool(level)
 
 
-def _inside(value: object) -> Iterable[object]:
+def _children(value: object) -> Iterable[object]:
     if isinstance(value, dict):
         return value.values()
     return value if isinstance(value, list) else ()
 
 
-def _no_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number of JSON")
+def _reject_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def _finite(number: str) -> float:
-    """A number that Python reads as infinity would go back as a word that no JSON has."""
+    """Refuse a number that Python reads as infinity, which JSON cannot represent."""
     value = float(number)
     if not math.isfinite(value):
-        raise ValueError(f"{number[:40]} is larger than any number here")
+        raise ValueError(f"{number[:40]} is too large")
     return value
-
-
-_WRITER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=one_level)
-_ASCII_WRITER = json.JSONEncoder(separators=(",", ":"), default=one_level)
-
-
-def encode(answer: object) -> bytes:
-    """One line, of JSON values or of nouns as `wire.plain` has them."""
-    try:
-        return _WRITER.encode(answer).encode() + b"\n"
-    except UnicodeEncodeError:  # an error that quotes a lone surrogate
-        return _ASCII_WRITER.encode(answer).encode() + b"\n"

@@ -1,4 +1,8 @@
-"""Points in time: read from what a caller gives, kept as microseconds of UTC."""
+"""Time: what callers give as a time, the calendar as ranges of days, and times that a sentence names.
+
+Everything is UTC; ranges have an exclusive end, weeks start on Monday, and seasons are those of the northern
+hemisphere. Outside years 1 to 9999 the calendar raises ValueError or OverflowError.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +16,13 @@ from dateutil.relativedelta import relativedelta
 from holdfast.errors import BadTime
 
 Clock = Callable[[], datetime]
-"""The seam to time: a test passes its own."""
+"""Returns the current time; tests pass their own."""
 
 Moment = datetime | str
-"""A datetime (naive is taken as UTC), or ISO, or relative: "7 days ago", "yesterday"."""
+"""A datetime (naive means UTC), an ISO string, or a relative time: "7 days ago", "yesterday"."""
+
+TimeRange = tuple[datetime, datetime]
+"""Start and exclusive end."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -30,7 +37,7 @@ def utc_now() -> datetime:
 
 
 def to_micros(at: datetime) -> int:
-    """Microseconds since 1970 in UTC; exact over the whole calendar."""
+    """Return microseconds since 1970 in UTC, exact for the whole calendar."""
     return (at - _EPOCH) // _MICROSECOND
 
 
@@ -39,7 +46,7 @@ def from_micros(micros: int) -> datetime:
 
 
 def read_moment(value: Moment, now: datetime) -> datetime:
-    """An aware UTC datetime for what the caller gave; BadTime says what could not be read."""
+    """Convert what a caller gave to an aware UTC datetime; raises BadTime."""
     if isinstance(value, str):
         value = _read_text(value, now)
     elif not isinstance(value, datetime):
@@ -49,7 +56,7 @@ def read_moment(value: Moment, now: datetime) -> datetime:
     try:
         return value.astimezone(UTC)
     except OverflowError as error:
-        raise BadTime(f"{value.isoformat()} lies outside the calendar once it is turned into UTC") from error
+        raise BadTime(f"{value.isoformat()} is outside the calendar in UTC") from error
 
 
 def _read_text(text: str, now: datetime) -> datetime:
@@ -57,9 +64,9 @@ def _read_text(text: str, now: datetime) -> datetime:
     try:
         return datetime.fromisoformat(text.strip())
     except ValueError:
-        pass  # not ISO: the relative forms are tried next, and what is neither is refused below
-    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
-    named = {"now": now, "today": midnight, "yesterday": midnight - timedelta(days=1)}
+        pass  # not ISO: the relative forms follow
+    today = midnight(now)
+    named = {"now": now, "today": today, "yesterday": today - timedelta(days=1)}
     if words in named:
         return named[words]
     try:
@@ -69,22 +76,15 @@ def _read_text(text: str, now: datetime) -> datetime:
         if found := _LAST.fullmatch(words):
             return now - relativedelta(**{f"{found[1]}s": 1})  # type: ignore[arg-type]
     except (OverflowError, ValueError) as error:
-        raise BadTime(f"{text!r} lies outside the calendar") from error
+        raise BadTime(f"{text!r} is outside the calendar") from error
     except KeyError:
-        pass  # "some days ago": no number that is known
+        pass  # "some days ago": an unknown number
     raise BadTime(
         f'cannot read the time {text[:80]!r}: give ISO ("2026-05-01", "2026-05-01T08:30:00Z") or "7 days ago"'
     )
 
 
-# --- The calendar as spans of time: days, weeks, months, seasons and feasts, each with an exclusive end.
-#
-# All of it is UTC; a week starts on Monday, seasons are those of the north. Outside years 1 to 9999 the calendar itself
-# raises ValueError or OverflowError.
-
-
-Stretch = tuple[datetime, datetime]
-"""A start and its exclusive end."""
+# The calendar as time ranges.
 
 SEASON_MONTH = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
 
@@ -93,38 +93,33 @@ def midnight(at: datetime) -> datetime:
     return at.replace(hour=0, minute=0, second=0, microsecond=0)
 
 
-def day_of(at: datetime, days: int = 0) -> Stretch:
-    start = midnight(at) + timedelta(days=days)
-    return start, start + timedelta(days=1)
+def day_of(at: datetime, days: int = 0) -> TimeRange:
+    return _days(midnight(at) + timedelta(days=days))
 
 
-def week_of(at: datetime) -> Stretch:
-    start = midnight(at) - timedelta(days=at.weekday())
-    return start, start + timedelta(days=7)
+def week_of(at: datetime) -> TimeRange:
+    return _days(midnight(at) - timedelta(days=at.weekday()), 7)
 
 
-def month_of(year: int, number: int) -> Stretch:
-    start = datetime(year, number, 1, tzinfo=UTC)
-    return start, start + relativedelta(months=1)
+def month_of(year: int, number: int) -> TimeRange:
+    return _months(year, number, 1)
 
 
-def quarter_of(year: int, number: int) -> Stretch:
-    start = datetime(year, 3 * number - 2, 1, tzinfo=UTC)
-    return start, start + relativedelta(months=3)
+def quarter_of(year: int, number: int) -> TimeRange:
+    return _months(year, 3 * number - 2, 3)
 
 
-def season_of(year: int, name: str) -> Stretch:
-    """The season that starts in the year: winter 2025 ends in March 2026."""
-    start = datetime(year, SEASON_MONTH[name], 1, tzinfo=UTC)
-    return start, start + relativedelta(months=3)
+def season_of(year: int, name: str) -> TimeRange:
+    """Return the season that starts in the year: winter 2025 ends in March 2026."""
+    return _months(year, SEASON_MONTH[name], 3)
 
 
-def year_of(number: int) -> Stretch:
+def year_of(number: int) -> TimeRange:
     return datetime(number, 1, 1, tzinfo=UTC), datetime(number + 1, 1, 1, tzinfo=UTC)
 
 
 def easter(number: int) -> datetime:
-    """Easter Sunday of the western churches (the anonymous Gregorian computus)."""
+    """Return Easter Sunday of the western churches (the anonymous Gregorian computus)."""
     a, b, c = number % 19, number // 100, number % 100
     d, e, f = b // 4, b % 4, (b + 8) // 25
     h = (19 * a + b - d - (b - f + 1) // 3 + 15) % 30
@@ -134,47 +129,47 @@ def easter(number: int) -> datetime:
     return datetime(number, months, days + 1, tzinfo=UTC)
 
 
-def feast_of(year: int, name: str) -> Stretch:
-    """A feast of FEASTS in that year, with the days that people count to it."""
-    return FEASTS[name](year)
+def holiday_of(year: int, name: str) -> TimeRange:
+    """Return a holiday of HOLIDAYS in that year, with the days that people include."""
+    return HOLIDAYS[name](year)
 
 
-def _fixed(number: int, in_month: int, days: int = 1) -> Callable[[int], Stretch]:
-    def place(year: int) -> Stretch:
-        start = datetime(year, in_month, number, tzinfo=UTC)
-        return start, start + timedelta(days=days)
-
-    return place
+def _days(start: datetime, days: int = 1) -> TimeRange:
+    return start, start + timedelta(days=days)
 
 
-def _movable(from_easter: int, days: int = 1) -> Callable[[int], Stretch]:
-    def place(year: int) -> Stretch:
-        start = easter(year) + timedelta(days=from_easter)
-        return start, start + timedelta(days=days)
-
-    return place
+def _months(year: int, number: int, months: int) -> TimeRange:
+    start = datetime(year, number, 1, tzinfo=UTC)
+    return start, start + relativedelta(months=months)
 
 
-def _weekday(in_month: int, weekday: int, nth: int, later: int = 0, days: int = 1) -> Callable[[int], Stretch]:
-    """The nth such weekday of the month (or the last for -1), some days later."""
+def _fixed(day: int, month: int, days: int = 1) -> Callable[[int], TimeRange]:
+    return lambda year: _days(datetime(year, month, day, tzinfo=UTC), days)
 
-    def place(year: int) -> Stretch:
+
+def _movable(from_easter: int, days: int = 1) -> Callable[[int], TimeRange]:
+    return lambda year: _days(easter(year) + timedelta(days=from_easter), days)
+
+
+def _weekday(in_month: int, weekday: int, nth: int, later: int = 0, days: int = 1) -> Callable[[int], TimeRange]:
+    """Return the nth such weekday of the month (the last for -1), some days later."""
+
+    def place(year: int) -> TimeRange:
         first, end = month_of(year, in_month)
         if nth > 0:
             start = first + timedelta(days=(weekday - first.weekday()) % 7 + 7 * (nth - 1) + later)
         else:
             start = end - timedelta(days=(end.weekday() - weekday - 1) % 7 + 1 - later)
-        return start, start + timedelta(days=days)
+        return _days(start, days)
 
     return place
 
 
-def _new_year(year: int) -> Stretch:
-    start = datetime(year, 1, 1, tzinfo=UTC) - timedelta(days=1)
-    return start, start + timedelta(days=2)
+def _new_year(year: int) -> TimeRange:
+    return _days(datetime(year, 1, 1, tzinfo=UTC) - timedelta(days=1), 2)
 
 
-FEASTS: dict[str, Callable[[int], Stretch]] = {
+HOLIDAYS: dict[str, Callable[[int], TimeRange]] = {
     "christmas": _fixed(24, 12, 3),
     "christmas eve": _fixed(24, 12),
     "christmas day": _fixed(25, 12),
@@ -198,14 +193,13 @@ FEASTS: dict[str, Callable[[int], Stretch]] = {
     "st patrick's day": _fixed(17, 3),
     "independence day": _fixed(4, 7),
 }
-"""Feasts whose day follows from the year, in English. Those of other calendars (Eid, Diwali, the lunar new year) are
+"""Holidays whose day follows from the year, in English. Those of other calendars (Eid, Diwali, the lunar new year) are
 not computed, so they are never read as a time."""
 
 
-# --- Times that a sentence names ("yesterday", "in May", "next Thursday", "three weeks ago"), as spans of days.
-#
-# A span is what the words allow: "in May" is the whole of May, "on Tuesday" one day. Read against the moment it was
-# said, without a model, in linear time; what is not understood is left alone, never guessed.
+# Times that a sentence names ("yesterday", "in May", "next Thursday", "three weeks ago"), as ranges of days. A range
+# covers what the words allow: "in May" is the whole of May, "on Tuesday" one day. Resolved against the time of the
+# sentence, without a model, in linear time; what is not understood is ignored, never guessed.
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +211,17 @@ class Span:
     end: datetime
 
 
-_MOST = 24  # times read in one text: what names more is a calendar, not a sentence
+@dataclass(frozen=True, slots=True)
+class _Reference:
+    """Time of a sentence, and whether it looks back (-1), ahead (1) or neither (0)."""
+
+    at: datetime
+    tense: int
+
+
+Reader = Callable[["re.Match[str]", _Reference], TimeRange | None]
+
+_MAX_SPANS = 24  # of one text; a text with more is a calendar, not a sentence
 _MONTHS = (
     "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
     "december",
@@ -241,8 +245,8 @@ _DAY_LONG = r"(?:monday|tuesday|wednesday|thursday|friday|saturday|sunday)"
 _NUMBER = r"(?:\d{1,3}|a couple of|a couple|a few|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)"
 _UNIT = r"(?:day|week|fortnight|month|year|hour|minute)"
 
-# What is told lies behind, what is planned ahead; it decides which May "in May" is.
-_TOLD = re.compile(
+# The tense decides which May "in May" means.
+_PAST = re.compile(
     r"\b(?:was|were|had|did|went|came|got|made|took|been|met|left|began|since|ago"
     r"|[a-z]{2,}ed(?<![^gr]eed)(?<!hundred))\b",  # agreed and freed, but not need, speed, exceed
     re.IGNORECASE,
@@ -254,38 +258,27 @@ _PLANNED = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Said:
-    """When a sentence was said, and whether it looks back (-1), ahead (1) or neither (0)."""
-
-    at: datetime
-    tense: int
-
-
-Reader = Callable[["re.Match[str]", _Said], tuple[datetime, datetime] | None]
-
-
 def read_spans(text: str, said_at: datetime) -> list[Span]:
-    """Every time the text names, in the order it names them; overlapping readings keep the longer phrase."""
-    said = _Said(said_at.astimezone(UTC), -1 if _TOLD.search(text) else 1 if _PLANNED.search(text) else 0)
+    """Return every time that the text names, in order; of overlapping readings the more specific one."""
+    said = _Reference(said_at.astimezone(UTC), -1 if _PAST.search(text) else 1 if _PLANNED.search(text) else 0)
     found: list[tuple[int, int, Span]] = []
     for pattern, read in _READERS:
         for match in pattern.finditer(text):
-            if len(found) >= _MOST:
+            if len(found) >= _MAX_SPANS:
                 break
             if any(match.start() < end and start < match.end() for start, end, _ in found):
                 continue
             try:
                 span = read(match, said)
             except (ValueError, OverflowError):
-                continue  # the 31st of June, or a year no calendar has: no time was named
+                continue  # the 31st of June, or a year outside the calendar
             if span is not None:
                 found.append((match.start(), match.end(), Span(match.group().strip(), *span)))
     return [span for _, _, span in sorted(found, key=lambda one: one[0])]
 
 
-def _nearest_year(month: int, day: int, said: _Said) -> int:
-    """The year in which this day is nearest to when it was said: in December "5 January" is next year's."""
+def _nearest_year(month: int, day: int, said: _Reference) -> int:
+    """Return the year in which this day is nearest to the sentence: in December "5 January" is next year's."""
     at = said.at
     years = [year for year in (at.year - 1, at.year, at.year + 1) if 1 <= year <= 9999]
     days = {year: datetime(year, month, min(day, 28), tzinfo=UTC) for year in years}
@@ -293,11 +286,7 @@ def _nearest_year(month: int, day: int, said: _Said) -> int:
     return min(fitting or years, key=lambda year: abs(days[year] - at))
 
 
-def _read_iso(match: re.Match[str], said: _Said) -> tuple[datetime, datetime] | None:
-    return day_of(datetime(int(match[1]), int(match[2]), int(match[3]), tzinfo=UTC))
-
-
-def _read_day_month(match: re.Match[str], said: _Said) -> tuple[datetime, datetime] | None:
+def _read_day_month(match: re.Match[str], said: _Reference) -> TimeRange | None:
     month, day = MONTH_NUMBER[match["month"].lower()], int(match["day"])
     if match["month"] == "may" and not match["year"]:
         return None  # "we may 12 of them"
@@ -305,7 +294,7 @@ def _read_day_month(match: re.Match[str], said: _Said) -> tuple[datetime, dateti
     return day_of(datetime(year, month, day, tzinfo=UTC))
 
 
-def _read_month(match: re.Match[str], said: _Said) -> tuple[datetime, datetime] | None:
+def _read_month(match: re.Match[str], said: _Reference) -> TimeRange | None:
     month = MONTH_NUMBER[match["month"].lower()]
     if match["year"]:
         return month_of(int(match["year"]), month)
@@ -317,27 +306,14 @@ def _read_month(match: re.Match[str], said: _Said) -> tuple[datetime, datetime] 
     return month_of(_nearest_year(month, 15, said), month)
 
 
-def _read_year(match: re.Match[str], said: _Said) -> tuple[datetime, datetime] | None:
-    return year_of(int(match[1]))
-
-
-def _read_word(match: re.Match[str], said: _Said) -> tuple[datetime, datetime] | None:
+def _read_word(match: re.Match[str], said: _Reference) -> TimeRange | None:
     word = match[0].lower()
     days = {"yesterday": -1, "last night": -1, "today": 0, "tonight": 0, "this morning": 0, "this afternoon": 0,
             "this evening": 0, "tomorrow": 1, "the day before yesterday": -2, "the day after tomorrow": 2}  # fmt: skip
     return day_of(said.at, days[word])
 
 
-def _read_ago(match: re.Match[str], said: _Said) -> tuple[datetime, datetime] | None:
-    count, unit = _count(match[1]), match[2].lower()
-    return _around(said.at, -count, unit)
-
-
-def _read_in(match: re.Match[str], said: _Said) -> tuple[datetime, datetime] | None:
-    return _around(said.at, _count(match[1]), match[2].lower())
-
-
-def _around(at: datetime, count: int, unit: str) -> tuple[datetime, datetime]:
+def _around(at: datetime, count: int, unit: str) -> TimeRange:
     if unit in ("hour", "minute"):
         return day_of(at + timedelta(**{f"{unit}s": count}))
     if unit == "day":
@@ -350,15 +326,14 @@ def _around(at: datetime, count: int, unit: str) -> tuple[datetime, datetime]:
     return year_of(at.year + count)
 
 
-def _read_relative(match: re.Match[str], said: _Said) -> tuple[datetime, datetime] | None:
+def _read_relative(match: re.Match[str], said: _Reference) -> TimeRange | None:
     at = said.at
     step = {"last": -1, "this": 0, "next": 1, "the past": -1, "past": -1}[match[1].lower()]
     unit = match[2].lower()
     if unit == "week":
         return week_of(at + timedelta(weeks=step))
     if unit == "weekend":
-        start = week_of(at + timedelta(weeks=step))[0] + timedelta(days=5)
-        return start, start + timedelta(days=2)
+        return _days(week_of(at + timedelta(weeks=step))[0] + timedelta(days=5), 2)
     if unit == "month":
         there = at + relativedelta(months=step)
         return month_of(there.year, there.month)
@@ -372,7 +347,7 @@ def _read_relative(match: re.Match[str], said: _Said) -> tuple[datetime, datetim
     return start, end
 
 
-def _read_weekday(match: re.Match[str], said: _Said) -> tuple[datetime, datetime] | None:
+def _read_weekday(match: re.Match[str], said: _Reference) -> TimeRange | None:
     at = said.at
     wanted, today = DAY_NUMBER[match["day"].lower()[:3]], at.weekday()
     which = (match["which"] or "").lower()
@@ -396,7 +371,8 @@ def _pattern(text: str) -> re.Pattern[str]:
 
 
 _READERS: tuple[tuple[re.Pattern[str], Reader], ...] = (
-    (_pattern(r"\b(\d{4})-(\d{2})-(\d{2})\b"), _read_iso),
+    (_pattern(r"\b(\d{4})-(\d{2})-(\d{2})\b"),
+     lambda match, said: day_of(datetime(int(match[1]), int(match[2]), int(match[3]), tzinfo=UTC))),
     (
         _pattern(rf"\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? (?P<month>{MONTH})\b\.?(?:,? (?P<year>\d{{4}}))?"),
         _read_day_month,
@@ -407,8 +383,10 @@ _READERS: tuple[tuple[re.Pattern[str], Reader], ...] = (
     ),
     (_pattern(r"\b(?:the day before yesterday|the day after tomorrow|yesterday|last night|today|tonight|tomorrow"
               r"|this (?:morning|afternoon|evening))\b"), _read_word),
-    (_pattern(rf"\b({_NUMBER}) ({_UNIT})s? (?:ago|back|earlier)\b"), _read_ago),
-    (_pattern(rf"\bin ({_NUMBER}) ({_UNIT})s?(?:' time|’ time| time)?\b"), _read_in),
+    (_pattern(rf"\b({_NUMBER}) ({_UNIT})s? (?:ago|back|earlier)\b"),
+     lambda match, said: _around(said.at, -_count(match[1]), match[2].lower())),
+    (_pattern(rf"\bin ({_NUMBER}) ({_UNIT})s?(?:' time|’ time| time)?\b"),
+     lambda match, said: _around(said.at, _count(match[1]), match[2].lower())),
     (
         _pattern(r"\b(last|this|next|the past|past) (weekend|week|month|year|spring|summer|autumn|fall|winter)\b"),
         _read_relative,
@@ -421,5 +399,5 @@ _READERS: tuple[tuple[re.Pattern[str], Reader], ...] = (
         _read_month,
     ),
     (_pattern(rf"\b(?P<which>)(?P<month>{MONTH})\.? (?P<year>(?:19|20)\d{{2}})\b"), _read_month),
-    (_pattern(rf"\b{_FROM} ((?:19|20)\d{{2}})\b"), _read_year),
+    (_pattern(rf"\b{_FROM} ((?:19|20)\d{{2}})\b"), lambda match, said: year_of(int(match[1]))),
 )  # fmt: skip

@@ -1,8 +1,8 @@
-"""Text as the terms of the word index, in any script.
+"""Terms of the word index, for text in any script.
 
 Latin and Cyrillic words are stemmed; accents and case are folded; scripts without spaces become overlapping pairs of
-characters, so that any part of a sentence can be found; identifiers, paths and versions are kept whole beside their
-parts, so that an exact one finds its exact self. The same function reads documents and questions.
+characters, so that any part of a sentence can be found; identifiers, paths and versions are kept whole in addition to
+their parts, so that they can be found exactly. Documents and questions are read by the same function.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections import Counter
 import Stemmer
 
 MAX_TERM = 64
-"""Longer words are cut: two hashes that share 64 characters are the same hash."""
+"""Characters; longer words are cut. Two hashes that share 64 characters are the same."""
 
 # Marks that Python's \w leaves out, in the scripts whose words hold them (Indic, Thai, Hebrew, Arabic, …).
 _MARKS = (
@@ -26,12 +26,13 @@ _MARKS = (
     "\u0ec8-\u0ecd\u0f71-\u0f84\u102b-\u103e\u1056-\u1059\u17b4-\u17d3\u200c\u200d"
 )
 _WORD = re.compile(rf"[^\W_](?:[^\W_]|[{_MARKS}])*(?:['’][^\W_]+)*")
-# No script piles up more than 30 marks (Unicode's stream-safe form); normalising a longer pile takes quadratic time.
+# No script uses more than 30 marks in a row (Unicode's stream-safe form); normalising more takes quadratic time.
 _PILE = rf"[{_MARKS}\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f\U0001d165-\U0001d244]"
 _TOO_MANY_MARKS = re.compile(rf"({_PILE}{{30}}){_PILE}+")
 _ASCII_WORD = re.compile(r"[a-z0-9]+(?:'[a-z]+)*")
-# What belongs together without a space: paths, versions, e-mails, snake_case, error-codes, dates.
-_COMPOUND = re.compile(  # a match starts where a word starts and gives nothing back: linear on any text (SAFE-4)
+# Paths, versions, e-mails, snake_case, error-codes, dates. A match starts where a word starts and never backtracks:
+# linear on any text (SAFE-4).
+_COMPOUND = re.compile(
     r"(?<![A-Za-z0-9_])(?:[A-Za-z0-9_]++(?>(?:[._/\\:@#+\-][A-Za-z0-9_]++)+)|_*+[A-Za-z0-9]++(?>(?:_++[A-Za-z0-9]++)+))"
 )
 _JOINT = re.compile(r"[A-Za-z0-9_][._/\\:@#+\-][A-Za-z0-9_]|_")
@@ -47,8 +48,8 @@ _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f
 _HANGUL = re.compile("[\uac00-\ud7a3]")
 _CYRILLIC = re.compile("[\u0400-\u04ff]")
 
-# English words that hold a sentence together and say nothing of what it is about. They are indexed like all others
-# (a question made of nothing else must still find its words) but do not rank when a question has better ones.
+# English words without content. They are indexed like all others (a question of such words only must still find them)
+# but do not rank if a question has better ones.
 _FUNCTION_WORDS_TEXT = """
     a about after again all also am an and any are aren't as at be because been before being between both but by can
     can't could couldn't did didn't do does doesn't doing don't down during each ever few for from get give given go
@@ -61,23 +62,23 @@ _FUNCTION_WORDS_TEXT = """
 """
 FUNCTION_WORDS = frozenset(_FUNCTION_WORDS_TEXT.split())
 
-_MOST_KNOWN = 100_000  # words whose term is remembered; then the memory starts anew
+_MAX_CACHED = 100_000  # words with a cached term
 
 
-class _Stems(threading.local):
-    """Stemmers keep state, so each thread has its own, with a memory of the words it has seen."""
+class _Stemmers(threading.local):
+    """Stemmers and a cache for each thread, because stemmers have state."""
 
     def __init__(self) -> None:
         self.english = Stemmer.Stemmer("english")
         self.russian = Stemmer.Stemmer("russian")
-        self.known: dict[str, str] = {}
+        self.cache: dict[str, str] = {}
 
 
-_stems = _Stems()
+_stemmers = _Stemmers()
 
 
 def terms(text: str) -> list[str]:
-    """Every term of the text, in order, with repeats."""
+    """Return every term of the text, in order, with repeats."""
     found: list[str] = []
     lowered = text.lower()
     if text.isascii():
@@ -96,10 +97,10 @@ def terms(text: str) -> list[str]:
 
 
 def query_terms(question: str, most: int) -> list[str]:
-    """The distinct terms of a question that rank, in order, at most `most`."""
+    """Return the distinct terms of a question that rank, in order, at most `most`."""
     found = list(dict.fromkeys(terms(question)))
-    telling = [term for term in found if term not in _FUNCTION_TERMS]
-    return (telling or found)[:most]
+    content = [term for term in found if term not in _FUNCTION_TERMS]
+    return (content or found)[:most]
 
 
 def term_counts(text: str) -> Counter[str]:
@@ -107,12 +108,12 @@ def term_counts(text: str) -> Counter[str]:
 
 
 def speaker_terms(name: str) -> list[str]:
-    """What a speaker's name is found by: no word of a text begins with this sign."""
+    """Return the terms for a speaker's name; the sign distinguishes them from terms of texts."""
     return [f"@{term}"[:MAX_TERM] for term in dict.fromkeys(terms(name))]
 
 
 def fold(text: str) -> str:
-    """Compatibility forms made one, accents dropped where a script uses them as decoration."""
+    """Lower the case, unify compatibility forms and drop accents."""
     if text.isascii():
         return text.lower()
     text = unicodedata.normalize("NFKD", _TOO_MANY_MARKS.sub(r"\1", text.replace("’", "'")))
@@ -120,10 +121,24 @@ def fold(text: str) -> str:
     return unicodedata.normalize("NFC", "".join(kept)).casefold()
 
 
+def script_of(text: str) -> str:
+    """Return the script of most letters by Unicode name ("Latin", "Cyrillic", "Cjk"); "" without letters."""
+    if text.isascii():
+        return "Latin" if any(map(str.isalpha, text)) else ""
+    seen: Counter[str] = Counter()
+    for char in text[:2000]:
+        if char.isascii():
+            seen["LATIN"] += char.isalpha()
+        elif char.isalpha():
+            seen[unicodedata.name(char, "").split(" ", 1)[0]] += 1
+    best = seen.most_common(1)
+    return best[0][0].capitalize() if best and best[0][1] else ""
+
+
 def _is_accent(char: str) -> bool:
-    """Latin accents, Hebrew points, Arabic vowels; but not the vowel signs that make up Indic or Thai words."""
-    place = unicodedata.combining(char)
-    return place >= 200 or 10 <= place <= 36
+    """Return True for Latin accents, Hebrew points and Arabic vowels, but not for vowel signs of Indic or Thai."""
+    combining = unicodedata.combining(char)
+    return combining >= 200 or 10 <= combining <= 36
 
 
 def _add_word(word: str, found: list[str]) -> None:
@@ -138,7 +153,7 @@ def _add_word(word: str, found: list[str]) -> None:
             found.extend(_HAN.findall(part))
         elif _HANGUL.search(part):
             found.append(part[:MAX_TERM])
-            if len(part) > 1:  # particles stand behind the word: its first syllable alone may be the noun
+            if len(part) > 1:  # particles follow the word: the first syllable alone may be the noun
                 found.append(part[0])
                 _add_pairs(part, found)
         else:
@@ -147,19 +162,19 @@ def _add_word(word: str, found: list[str]) -> None:
 
 def _add_pairs(run: str, found: list[str]) -> None:
     if len(run) == 1:
-        if not _HAN.match(run):  # a Han character alone is a term already
+        if not _HAN.match(run):  # a single Han character is already a term
             found.append(run)
         return
     found.extend(run[i : i + 2] for i in range(len(run) - 1))
 
 
 def _stem(word: str) -> str:
-    known = _stems.known
-    stem = known.get(word)
+    cache = _stemmers.cache
+    stem = cache.get(word)
     if stem is None:
-        if len(known) >= _MOST_KNOWN:
-            known.clear()
-        known[word] = stem = _make_stem(word)
+        if len(cache) >= _MAX_CACHED:
+            cache.clear()
+        cache[word] = stem = _make_stem(word)
     return stem
 
 
@@ -167,22 +182,8 @@ def _make_stem(word: str) -> str:
     if any(char.isdigit() for char in word):
         return word[:MAX_TERM]
     if _CYRILLIC.search(word):
-        return str(_stems.russian.stemWord(word))[:MAX_TERM]
-    return str(_stems.english.stemWord(word))[:MAX_TERM]
-
-
-def script_of(text: str) -> str:
-    """The script most letters are in, by Unicode name ("Latin", "Cyrillic", "Cjk"); "" without letters."""
-    if text.isascii():
-        return "Latin" if any(map(str.isalpha, text)) else ""
-    seen: Counter[str] = Counter()
-    for char in text[:2000]:
-        if char.isascii():
-            seen["LATIN"] += char.isalpha()
-        elif char.isalpha():
-            seen[unicodedata.name(char, "").split(" ", 1)[0]] += 1
-    best = seen.most_common(1)
-    return best[0][0].capitalize() if best and best[0][1] else ""
+        return str(_stemmers.russian.stemWord(word))[:MAX_TERM]
+    return str(_stemmers.english.stemWord(word))[:MAX_TERM]
 
 
 _FUNCTION_TERMS = frozenset(_make_stem(word) for word in FUNCTION_WORDS) | FUNCTION_WORDS

@@ -1,1 +1,1 @@
-"""Looking after what is kept: moving it, copying it, bringing it back."""
+"""Maintenance of stores: janitor, doctor, erase, backup and transfer."""

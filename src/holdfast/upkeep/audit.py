@@ -1,4 +1,11 @@
-"""What can be said of memories by their texts alone, whosever they are: copies, junk, what has passed, secrets."""
+"""Text audits of the doctor: duplicates, junk, expired plans, secrets, feedback loops and broken links.
+
+`audit_texts` needs only the texts of memories, so it also works on files of other systems. Duplicates are found without
+comparing every pair: two texts that the value guard accepts as equal have the same deciding words, or one of them has
+one or two additional words that only describe. Each text is therefore indexed under the sum of the hashes of its words,
+with and without those. No pair is missed, and a text that differs in a number from a thousand others is compared with
+none of them.
+"""
 
 from __future__ import annotations
 
@@ -26,88 +33,218 @@ from holdfast.store.types import Space
 from holdfast.text.sentences import sentences
 from holdfast.text.time import Span, read_spans
 from holdfast.text.words import FUNCTION_WORDS, fold, terms
-from holdfast.upkeep.findings import Check, Example, Finding, Memo, finding
-from holdfast.upkeep.indexes import Looked, pages
+from holdfast.upkeep.findings import AuditItem, AuditResult, Check, Example, Finding, make_finding
+from holdfast.upkeep.indexes import pages
 
-# --- Which texts say the same as another, without comparing each with each.
-#
-# Two texts that the value guard lets stand for one another have the same deciding words, or one of them has a word
-# or two more that only describe. So each text is filed under the sum of its words, with and without those, and
-# compared with what lies there: no pair is missed, and a text that differs in a number from a thousand others is
-# compared with none.
-
-
-Pair = tuple[int, int]
 Vectors = NDArray[np.float32]
 
-_SHARED = 0.6
-"""Share of their words, of all that either has, from which two texts may be one, where their vectors do not say so."""
-_NEARLY_ALL = 0.8
-"""… and from which one may add something to the other and still be a copy, where there are no vectors to ask."""
-_MOST_ADDITIONS = 64
-"""Describing words of one text that are taken away by twos: 2,080 sums. Four thousand characters rarely have more."""
-_BETWEEN = re.compile(r"[\W_]+")
+_MAX_CHARS = 4000  # a memory is a sentence or two; only the beginning of a longer text is audited
+_MIN_SHARED = 0.6  # share of common words from which two equal texts are duplicates when their vectors do not show it
+_MIN_SHARED_EXTENDED = 0.8  # the same for a text that adds something to the other, when there are no vectors
+_MAX_ADDITIONS = 64
+"""Describing words of one text that are left out in pairs: 2,080 sums. Texts of 4,000 characters rarely have more."""
+_SEPARATORS = re.compile(r"[\W_]+")
+_FRAME = re.compile(r"\[\[memory [a-z2-7]{12} (?:begins|ends)\]\]")
+"""The first and last line of what `context()` gives to a model (context/render.py)."""
+_ECHO_WINDOW = 6  # turns before a statement that it may repeat; admission looks as far back (admit.turns_shown)
+
+_WEEKDAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+_RECURS = re.compile(
+    rf"\b(?:every|each|always|usually|often|normally|generally|daily|nightly|weekly|fortnightly|monthly|quarterly"
+    rf"|yearly|annual(?:ly)?|weekdays|weekends|{_WEEKDAY}s|anniversary|name ?day"
+    r"|birthday(?! (?:party|dinner|lunch|brunch|trip|celebrations?)\b))\b",
+    re.IGNORECASE,
+)
+_BEGINS = re.compile(
+    r"\b(?:from|starting|beginning|as of|effective|since|after|once)(?: (?:from|on|in|with|the))?\s*+$", re.IGNORECASE
+)
+_CONTINUES = re.compile(r"(?:from|since)\b", re.IGNORECASE)  # "from June": the time parser includes the word
+_ENDS = re.compile(r"\s*+(?:to|until|till|through|thru|[-–—])(?!\w)", re.IGNORECASE)
+"""Something that begins at a time continues after it, unless its end is named too."""
+_NAME_BEFORE = re.compile(
+    r"(?:[\w/\\_-]|\b(?:versions?|releases?|editions?|revisions?|builds?|tags?|api|spec|drafts?|protocol)"
+    r"(?: is| was|:)? *+)$",
+    re.IGNORECASE,
+)
+_NAME_AFTER = re.compile(r"[\w/\\_-]|\.\w")
+"""A date that is joined to other characters, or follows such a word, is part of a name."""
+_AMBIGUOUS = re.compile(r"\w+ (?:sun|sat|wed|mar)$")  # "this sun" is a word unless it is capitalised
+_UNTIL = re.compile(r"\b(?:until|till|by|before)\s*+$", re.IGNORECASE)
+_WEEKDAY_ONLY = re.compile(rf"(?:on )?{_WEEKDAY}", re.IGNORECASE)
+_SCHEDULES = re.compile(
+    r"\b(?:will|going to|gonna|plan(?:s|ned|ning)?|upcoming|due|ha(?:ve|s) to|needs? to|must"
+    r"|(?:am|is|are|['’](?:m|s|re)) (?:\w+ing|(?:on |this |next )?" + _WEEKDAY + r"))\b|['’]ll\b",
+    re.IGNORECASE,
+)
+"""A weekday alone ("closed on Sunday") is a single day only in a sentence that schedules something for it."""
 
 
 @dataclass
-class Near:
-    """What was found, and what it took."""
+class NearDuplicates:
+    """Near-duplicate pairs and the cost of finding them."""
 
-    pairs: list[Pair]
-    """(a text, an earlier one that says the same in other words)"""
-    compared: int = 0
-    cut: list[int] | tuple[int, ...] = ()
-    """Texts that were not compared with all that they might be a copy of."""
+    pairs: list[tuple[int, int]]
+    """(text, earlier text that says the same in other words)"""
+    compared: int
+    incomplete: list[int]
+    """Texts that were not compared with every possible duplicate."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Sums:
-    whole: tuple[int, ...]
-    lesser: tuple[int, ...]
-    """… without words that another text may lack."""
-    cut: bool
+class _WordSums:
+    full: tuple[int, ...]
+    reduced: tuple[int, ...]
+    """Sums without words that another text may lack."""
+    truncated: bool
 
 
-def copies(texts: Sequence[str]) -> list[Pair]:
-    """(a text, the first one of the same words), case and punctuation aside."""
+def audit_texts(
+    items: Sequence[AuditItem],
+    vectors: Vectors | None,
+    same: float,
+    now: datetime,
+    settings: DoctorSettings,
+    harmless: frozenset[Reason] = frozenset(),
+) -> list[Finding]:
+    """Return one finding per text check.
+
+    `vectors` has one row per item; `same` is the cosine from which their model calls two texts equal. `harmless` are
+    reasons of the quality floor that do not make junk of these memories.
+    """
+    texts = [item.text[:_MAX_CHARS] for item in items]
+    near = near_duplicates(texts, vectors, same, settings.alike)
+    incomplete = [
+        Example(items[at].id, items[at].text, "too many others have the same deciding words") for at in near.incomplete
+    ]
+    checks = (
+        ("duplicates", settings.max_duplicates, "forget all but one of each",
+         _pair_examples(items, exact_duplicates(texts), "the same words as")),
+        ("near-duplicates", settings.max_near_duplicates, "forget the less precise one of each",
+         _pair_examples(items, near.pairs, "says the same as")),
+        ("not compared with all", 1.0, "there may be more near-duplicates; raise doctor.alike to compare more",
+         incomplete),
+        ("junk", settings.max_junk, "forget them; admission would refuse them", _junk(items, harmless)),
+        ("stale", settings.max_stale, "forget what is over, or ingest what became of it",
+         _stale(items, now, timedelta(days=settings.stale_days))),
+        ("secrets", settings.max_secrets, "change the secret, then erase what contains it", _secrets(items)),
+    )  # fmt: skip
+    return [make_finding(Check(name, limit, advice), len(items), examples) for name, limit, advice, examples in checks]
+
+
+def exact_duplicates(texts: Sequence[str]) -> list[tuple[int, int]]:
+    """Return (text, first text with the same words), ignoring case and punctuation."""
     first: dict[str, int] = {}
-    found = []
+    pairs = []
     for number, text in enumerate(texts):
-        key = _BETWEEN.sub(" ", fold(text)).strip() or text
+        key = _SEPARATORS.sub(" ", fold(text)).strip() or text
         if first.setdefault(key, number) != number:
-            found.append((number, first[key]))
+            pairs.append((number, first[key]))
+    return pairs
+
+
+def near_duplicates(texts: Sequence[str], vectors: Vectors | None, same: float, most: int) -> NearDuplicates:
+    """Pair each text with the first one that it repeats in other words; exact duplicates are left out.
+
+    A text is compared with at most `most` others; if there are more possible ones, it is listed as incomplete.
+    """
+    exact = {number for number, _ in exact_duplicates(texts)}
+    sums = {number: _word_sums(reading_of(text)) for number, text in enumerate(texts) if number not in exact}
+    known = {value for own in sums.values() for value in own.full}
+    by_full: defaultdict[int, list[int]] = defaultdict(list)
+    by_reduced: defaultdict[int, list[int]] = defaultdict(list)
+    found = NearDuplicates([], 0, [])
+    for number, own in sums.items():
+        reduced = [value for value in own.reduced if value in known]
+        lists = [*(by_full[value] for value in (*own.full, *reduced)), *(by_reduced[value] for value in own.full)]
+        earlier = sorted({place for places in lists for place in places[: most + 1]})
+        for place in earlier[:most]:
+            found.compared += 1
+            if _says_the_same(texts, vectors, number, place, same):
+                found.pairs.append((number, place))
+                break
+        else:
+            if own.truncated or len(earlier) > most:
+                found.incomplete.append(number)
+        for value in own.full:
+            by_full[value].append(number)
+        for value in reduced:
+            by_reduced[value].append(number)
     return found
 
 
-def near_copies(texts: Sequence[str], vectors: Vectors | None, same: float, most: int) -> Near:
-    """Each text once, with the first it is a copy of; copies by the letter left out.
+def expired_plan(text: str, said: datetime, before: datetime) -> Span | None:
+    """Return the latest time in the text that was in the future when it was said and ended before `before`.
 
-    `most`: how many others a text is compared with; where there are more that might be it, the answer says so.
+    None if there is no such time or one of them has not ended yet. A date alone does not make a plan: a birthday comes
+    again, a rent "from 1 July" continues, "closed on Sunday" holds every week, and 2026-07-28 may name a version. In
+    doubt a sentence is not a plan: the advice is to forget, and a lost fact costs more than an old plan.
     """
-    exact = {number for number, _ in copies(texts)}
-    sums = {number: _sums(reading_of(text)) for number, text in enumerate(texts) if number not in exact}
-    known = {one for held in sums.values() for one in held.whole}
-    wholes: defaultdict[int, list[int]] = defaultdict(list)
-    lessers: defaultdict[int, list[int]] = defaultdict(list)
-    made, cut = Near([]), []
-    for number, held in sums.items():
-        lesser = [one for one in held.lesser if one in known]
-        lists = [*(wholes[one] for one in (*held.whole, *lesser)), *(lessers[one] for one in held.whole)]
-        earlier = sorted({place for places in lists for place in places[: most + 1]})
-        for place in earlier[:most]:
-            made.compared += 1
-            if _says_the_same(texts, vectors, number, place, same):
-                made.pairs.append((number, place))
-                break
-        else:
-            if held.cut or len(earlier) > most:
-                cut.append(number)
-        for one in held.whole:
-            wholes[one].append(number)
-        for one in lesser:
-            lessers[one].append(number)
-    made.cut = cut
-    return made
+    future = [span for sentence in sentences(text) for span in _plans(sentence, said)]
+    last = max(future, key=lambda span: span.end, default=None)
+    return last if last is not None and last.end < before else None
+
+
+def last_day(span: Span) -> str:
+    """Return the last day of a span, whose end is exclusive, as an ISO date."""
+    return str((span.end - timedelta(days=1)).date())
+
+
+def looped_records(view: Snapshot, records: Sequence[Record], settings: Settings) -> AuditResult:
+    """Find `user_stated` records whose turn only repeats what the assistant just said, in a sample."""
+    stated = [record for record in records if record.provenance is Provenance.USER_STATED and record.turn_ids]
+    sample = stated[:: max(len(stated) // settings.doctor.sample, 1)]
+    result = AuditResult(len(sample))
+    for record in sample:
+        turn = view.turn(record.turn_ids[0])
+        if turn is None or record.metadata.get("confirmed"):
+            continue
+        before = view.thread(turn.session, max(turn.index - _ECHO_WINDOW, 0) - 1, min(turn.index, _ECHO_WINDOW))
+        replies = [one.text for one in before if one.role is Role.ASSISTANT and one.index < turn.index]
+        if is_echo(record.text, replies) or _FRAME.search(record.text):
+            result.problems.append(Example(record.id, record.text, "it repeats what the assistant had just said"))
+    return result
+
+
+def framed_turns(view: Snapshot) -> AuditResult:
+    """Find user turns that contain a context frame: recalled memory that was ingested again."""
+    user, result = role_number(Role.USER), AuditResult()
+    for page in pages(view, Space.TURN):
+        for turn in page:
+            result.checked += turn.sort == user
+            if turn.sort == user and _FRAME.search(turn.text):
+                result.problems.append(Example(f"turn {turn.num}", turn.text, "it contains recalled memory"))
+    return result
+
+
+def secret_turns(view: Snapshot, settings: Settings) -> AuditResult:
+    """Find secrets among the newest turns, for a log that should not contain any."""
+    turns = list(view.recent_turns(settings.doctor.sample, None, None, None))
+    examples = [Example(turn.id, turn.text, "it contains a secret") for turn in turns if mask(turn.text).found]
+    return AuditResult(len(turns), examples)
+
+
+def broken_links(view: Snapshot) -> AuditResult:
+    """Find superseded records whose successor is missing, is themselves, or leads back to them."""
+    successions = view.successions()
+    result = AuditResult(len(successions))
+    for old, new in successions.items():
+        record = view.record(old)
+        text = "" if record is None else record.text
+        if view.record(new) is None:
+            result.problems.append(Example(old, text, f"it was replaced by {new}, which does not exist"))
+        elif record is not None and record.valid_to is None:
+            result.problems.append(Example(old, text, f"it was replaced by {new}, but is still valid"))
+        elif _is_circular(successions, old):
+            result.problems.append(Example(old, text, "the record that replaced it was replaced by it"))
+    return result
+
+
+def _is_circular(successions: dict[str, str], start: str) -> bool:
+    seen, at = {start}, successions[start]
+    while at in successions and at not in seen:
+        seen.add(at)
+        at = successions[at]
+    return at == start
 
 
 def _says_the_same(texts: Sequence[str], vectors: Vectors | None, later: int, earlier: int, same: float) -> bool:
@@ -116,34 +253,34 @@ def _says_the_same(texts: Sequence[str], vectors: Vectors | None, later: int, ea
         return False
     if vectors is not None and float(vectors[later] @ vectors[earlier]) >= same:
         return True
-    ours, theirs = _words(texts[later]), _words(texts[earlier])
+    ours, theirs = _content_terms(texts[later]), _content_terms(texts[earlier])
     shared = len(ours & theirs)
     if likeness is Likeness.SAME:
-        return shared > 0 and shared >= _SHARED * len(ours | theirs)
-    return vectors is None and shared >= _NEARLY_ALL * len(ours | theirs)
+        return shared > 0 and shared >= _MIN_SHARED * len(ours | theirs)
+    return vectors is None and shared >= _MIN_SHARED_EXTENDED * len(ours | theirs)
 
 
-def _words(text: str) -> frozenset[str]:
+def _content_terms(text: str) -> frozenset[str]:
     return frozenset(term for term in terms(text) if term not in FUNCTION_WORDS)
 
 
-def _sums(reading: Reading) -> _Sums:
-    """Where to file a text. A word's number is its hash: a sum that two share by accident costs one comparison."""
+def _word_sums(reading: Reading) -> _WordSums:
+    """Return the sums of word hashes that index a text; a sum shared by accident costs one comparison."""
     loose = [word for word in reading.words if is_loose_one(word)]
     total = sum(hash(key) for key in reading.keys)
-    wholes = [total - sum(hash(word.key) for word in loose[:gone]) for gone in range(len(loose) + 1)]
-    extra = _additions(reading, loose)
+    full = [total - sum(hash(word.key) for word in loose[:gone]) for gone in range(len(loose) + 1)]
+    extra = _optional_words(reading, loose)
     missing = {
         sum(hash(word.key) for word in some)
         for count in range(1, MOST_EXTRA + 1)
-        for some in combinations(extra[:_MOST_ADDITIONS], count)
+        for some in combinations(extra[:_MAX_ADDITIONS], count)
     }
-    lesser = {whole - gone for whole in wholes for gone in missing}
-    return _Sums(tuple(wholes) if reading.words else (), tuple(lesser), len(extra) > _MOST_ADDITIONS)
+    reduced = {value - gone for value in full for gone in missing}
+    return _WordSums(tuple(full) if reading.words else (), tuple(reduced), len(extra) > _MAX_ADDITIONS)
 
 
-def _additions(reading: Reading, loose: Sequence[Word]) -> list[Word]:
-    """With each "one" and without any: what stands before a noun may describe it only then."""
+def _optional_words(reading: Reading, loose: Sequence[Word]) -> list[Word]:
+    """Return the describing words, read with every "one" and without any: only then may they precede a noun."""
     found = {word.start: word for word in additions(reading)}
     if loose:
         places = {word.start for word in loose}
@@ -152,56 +289,8 @@ def _additions(reading: Reading, loose: Sequence[Word]) -> list[Word]:
     return [found[place] for place in sorted(found)]
 
 
-# --- What lay ahead when it was said and has passed since, without a word of what came of it.
-#
-# A date alone does not make a plan: a birthday comes again, a rent "from 1 July" begins then and goes on, "closed on
-# Sunday" is so each week, and 2026-07-28 may be the name of a version. Each sentence is read by itself, and in doubt it
-# is left alone: the doctor's advice is to forget, and a fact that is forgotten costs more than a plan that is kept.
-
-
-_WEEKDAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
-_AGAIN = re.compile(
-    rf"\b(?:every|each|always|usually|often|normally|generally|daily|nightly|weekly|fortnightly|monthly|quarterly"
-    rf"|yearly|annual(?:ly)?|weekdays|weekends|{_WEEKDAY}s|anniversary|name ?day"
-    r"|birthday(?! (?:party|dinner|lunch|brunch|trip|celebrations?)\b))\b",
-    re.IGNORECASE,
-)
-"""What comes again does not pass with one of its days."""
-_BEGINS = re.compile(
-    r"\b(?:from|starting|beginning|as of|effective|since|after|once)(?: (?:from|on|in|with|the))?\s*+$", re.IGNORECASE
-)
-_GOES_ON = re.compile(r"(?:from|since)\b", re.IGNORECASE)  # "from June": the reader of times takes the word along
-_ENDS = re.compile(r"\s*+(?:to|until|till|through|thru|[-–—])(?!\w)", re.IGNORECASE)
-"""What begins at a time goes on after it, unless its end is named too."""
-_NAMES = re.compile(
-    r"(?:[\w/\\_-]|\b(?:versions?|releases?|editions?|revisions?|builds?|tags?|api|spec|drafts?|protocol)"
-    r"(?: is| was|:)? *+)$",
-    re.IGNORECASE,
-)
-_NAMED = re.compile(r"[\w/\\_-]|\.\w")
-"""A date that is glued to other signs, or that such a word introduces, is part of a name."""
-_SHORT = re.compile(r"\w+ (?:sun|sat|wed|mar)$")  # "this sun": a word, unless it is written as a name
-_UNTIL = re.compile(r"\b(?:until|till|by|before)\s*+$", re.IGNORECASE)
-_BARE = re.compile(rf"(?:on )?{_WEEKDAY}", re.IGNORECASE)
-_SET = re.compile(
-    r"\b(?:will|going to|gonna|plan(?:s|ned|ning)?|upcoming|due|ha(?:ve|s) to|needs? to|must"
-    r"|(?:am|is|are|['’](?:m|s|re)) (?:\w+ing|(?:on |this |next )?" + _WEEKDAY + r"))\b|['’]ll\b",
-    re.IGNORECASE,
-)
-"""A weekday without more ("closed on Sunday") is one day only in a sentence that sets something for it."""
-
-
-def passed(text: str, said: datetime, before: datetime) -> Span | None:
-    """The latest time of the text that lay ahead of when it was said and has ended before a moment; None if there is
-    none, or if a time of it has not ended yet.
-    """
-    ahead = [span for sentence in sentences(text) for span in _ahead(sentence, said)]
-    last = max(ahead, key=lambda span: span.end, default=None)
-    return last if last is not None and last.end < before else None
-
-
-def _ahead(sentence: str, said: datetime) -> Iterator[Span]:
-    if _AGAIN.search(sentence):
+def _plans(sentence: str, said: datetime) -> Iterator[Span]:
+    if _RECURS.search(sentence):
         return
     done = 0
     for span in read_spans(sentence, said):
@@ -212,94 +301,33 @@ def _ahead(sentence: str, said: datetime) -> Iterator[Span]:
 
 
 def _is_plan(phrase: str, before: str, after: str) -> bool:
-    if _NAMES.search(before) or _NAMED.match(after) or _SHORT.match(phrase):
+    if _NAME_BEFORE.search(before) or _NAME_AFTER.match(after) or _AMBIGUOUS.match(phrase):
         return False
-    if (_BEGINS.search(before) or _GOES_ON.match(phrase)) and not _ENDS.match(after):
+    if (_BEGINS.search(before) or _CONTINUES.match(phrase)) and not _ENDS.match(after):
         return False
-    if not _BARE.fullmatch(phrase) or _UNTIL.search(before):
+    if not _WEEKDAY_ONLY.fullmatch(phrase) or _UNTIL.search(before):
         return True
-    return _SET.search(before + phrase + after) is not None
+    return _SCHEDULES.search(before + phrase + after) is not None
 
 
-_DAY = timedelta(days=1)
-
-
-def last_day(span: Span) -> str:
-    """As people say it: a span's end is exclusive."""
-    return str((span.end - _DAY).date())
-
-
-_MANY_ALIKE = "too many others have the same deciding words"
-_READ_CHARS = 4000
-"""A memory is a sentence or two; a page is read so far."""
-
-
-def audit_texts(
-    memos: Sequence[Memo],
-    vectors: NDArray[np.float32] | None,
-    same: float,
-    now: datetime,
-    settings: DoctorSettings,
-    harmless: frozenset[Reason] = frozenset(),
-) -> list[Finding]:
-    """`vectors`: a row a memo, if there is a model; `same`: the cosine from which it calls two texts one.
-
-    `harmless`: reasons of the floor that are none in these memories.
-    """
-    texts = [memo.text[:_READ_CHARS] for memo in memos]
-    near = near_copies(texts, vectors, same, settings.alike)
-    return [
-        finding(
-            Check("duplicates", settings.max_duplicates, "forget all but one of each"),
-            len(memos),
-            _examples(memos, copies(texts), "the same words as"),
-        ),
-        finding(
-            Check("near-duplicates", settings.max_near_duplicates, "forget the poorer one of each"),
-            len(memos),
-            _examples(memos, near.pairs, "says the same as"),
-        ),
-        finding(
-            Check("not compared with all", 1.0, "near-duplicates may be more; doctor.alike sets how many are compared"),
-            len(memos),
-            [Example(memos[one].id, memos[one].text, _MANY_ALIKE) for one in near.cut],
-        ),
-        finding(
-            Check("junk", settings.max_junk, "forget them; they would be refused at the door"),
-            len(memos),
-            _junk(memos, harmless),
-        ),
-        finding(
-            Check("stale", settings.max_stale, "forget what has passed, or say what came of it"),
-            len(memos),
-            _stale(memos, now, timedelta(days=settings.stale_days)),
-        ),
-        finding(
-            Check("secrets", settings.max_secrets, "change the secret, then erase what holds it"),
-            len(memos),
-            _secrets(memos),
-        ),
-    ]
-
-
-def _examples(memos: Sequence[Memo], pairs: Sequence[tuple[int, int]], how: str) -> Iterator[Example]:
+def _pair_examples(items: Sequence[AuditItem], pairs: Sequence[tuple[int, int]], relation: str) -> Iterator[Example]:
     for later, earlier in pairs:
-        told = f"{how} {memos[earlier].id}"
-        if memos[earlier].text != memos[later].text:
-            told += f": {mask(memos[earlier].text).text[:100]!r}"
-        yield Example(memos[later].id, memos[later].text, told)
+        why = f"{relation} {items[earlier].id}"
+        if items[earlier].text != items[later].text:
+            why += f": {mask(items[earlier].text).text[:100]!r}"
+        yield Example(items[later].id, items[later].text, why)
 
 
-def _junk(memos: Sequence[Memo], harmless: frozenset[Reason]) -> Iterator[Example]:
-    for memo in memos:
-        if memo.judged and (refusal := _refused(memo.text[:_READ_CHARS], harmless)) is not None:
-            yield Example(memo.id, memo.text, f"{refusal.reason.value}: {refusal.why}")
+def _junk(items: Sequence[AuditItem], harmless: frozenset[Reason]) -> Iterator[Example]:
+    for item in items:
+        if item.may_be_junk and (refusal := _refusal(item.text[:_MAX_CHARS], harmless)) is not None:
+            yield Example(item.id, item.text, f"{refusal.reason.value}: {refusal.why}")
 
 
-def _refused(text: str, harmless: frozenset[Reason]) -> Refusal | None:
-    """Why all of it would be refused; None if a sentence of it would not be.
+def _refusal(text: str, harmless: frozenset[Reason]) -> Refusal | None:
+    """Return the first refusal if admission would refuse every sentence, else None.
 
-    Read as an answer: a memory has lost the turn before it, so that few words may be a whole statement.
+    Each sentence is judged as an answer: without the turn before it, few words may be a whole statement.
     """
     refusals = [judge(sentence, answers_question=True) for sentence in sentences(text)]
     if not refusals or any(one is None or one.reason in harmless for one in refusals):
@@ -307,87 +335,18 @@ def _refused(text: str, harmless: frozenset[Reason]) -> Refusal | None:
     return refusals[0]
 
 
-def _stale(memos: Sequence[Memo], now: datetime, grace: timedelta) -> Iterator[Example]:
-    """What lay ahead when it was said, and has passed: nobody said what came of it."""
-    for memo in memos:
-        if memo.at is None or memo.at > now:
+def _stale(items: Sequence[AuditItem], now: datetime, grace: timedelta) -> Iterator[Example]:
+    for item in items:
+        if item.at is None or item.at > now:
             continue
-        last = passed(memo.text[:_READ_CHARS], memo.at, now - grace)
+        last = expired_plan(item.text[:_MAX_CHARS], item.at, now - grace)
         if last is not None:
-            ahead = f"ahead of when it was said ({memo.at.date()})"
-            yield Example(memo.id, memo.text, f"{last.phrase.rstrip('.')!r} was {last_day(last)}, {ahead}")
+            why = f"{last.phrase.rstrip('.')!r} was {last_day(last)}, ahead of when it was said ({item.at.date()})"
+            yield Example(item.id, item.text, why)
 
 
-def _secrets(memos: Sequence[Memo]) -> Iterator[Example]:
-    for memo in memos:
-        if found := mask(memo.text).found:
-            yield Example(memo.id, memo.text, f"holds a secret: {', '.join(sorted({one.kind for one in found}))}")
-
-
-# --- Memory that feeds on itself: records that repeat the assistant, turns that hold what was recalled; broken
-# links.
-
-
-_FRAME = re.compile(r"\[\[memory [a-z2-7]{12} (?:begins|ends)\]\]")
-"""The first and last line of what context() hands to a model (context/render.py)."""
-_BEFORE = 6
-"""Turns before a statement that it may be an echo of; admission looks as far (admit.turns_shown)."""
-
-
-def looped_records(view: Snapshot, records: Sequence[Record], settings: Settings) -> Looked:
-    """Records in the user's name whose turn only repeats what the assistant had just said; of a sample."""
-    stated = [record for record in records if record.provenance is Provenance.USER_STATED and record.turn_ids]
-    sample = stated[:: max(len(stated) // settings.doctor.sample, 1)]
-    looked = Looked(len(sample), [])
-    for record in sample:
-        turn = view.turn(record.turn_ids[0])
-        if turn is None or record.metadata.get("confirmed"):
-            continue
-        before = view.thread(turn.session, max(turn.index - _BEFORE, 0) - 1, min(turn.index, _BEFORE))
-        heard = [one.text for one in before if one.role is Role.ASSISTANT and one.index < turn.index]
-        if is_echo(record.text, heard) or _FRAME.search(record.text):
-            looked.wrong.append(Example(record.id, record.text, "it repeats what the assistant had just said"))
-    return looked
-
-
-def framed_turns(view: Snapshot) -> Looked:
-    """Turns of the user that hold a frame of ours: what was recalled was ingested again."""
-    user, looked = role_number(Role.USER), Looked(0, [])
-    for part in pages(view, Space.TURN):
-        for turn in part:
-            looked.of += turn.sort == user
-            if turn.sort == user and _FRAME.search(turn.text):
-                looked.wrong.append(Example(f"turn {turn.num}", turn.text, "it holds what memory had recalled"))
-    return looked
-
-
-def secret_turns(view: Snapshot, settings: Settings) -> Looked:
-    """Turns that hold a secret although the log is to keep none; of a sample, the newest first."""
-    turns = list(view.recent_turns(settings.doctor.sample, None, None, None))
-    return Looked(
-        len(turns), [Example(turn.id, turn.text, "it holds a secret") for turn in turns if mask(turn.text).found]
-    )
-
-
-def broken_links(view: Snapshot) -> Looked:
-    """Records that were replaced by one that is not there, by themselves, or in a circle."""
-    successions = view.successions()
-    looked = Looked(len(successions), [])
-    for old, new in successions.items():
-        record = view.record(old)
-        text = "" if record is None else record.text
-        if view.record(new) is None:
-            looked.wrong.append(Example(old, text, f"it was replaced by {new}, which is not there"))
-        elif record is not None and record.valid_to is None:
-            looked.wrong.append(Example(old, text, f"it was replaced by {new}, and still holds"))
-        elif _circles(successions, old):
-            looked.wrong.append(Example(old, text, "what replaced it was replaced by it"))
-    return looked
-
-
-def _circles(successions: dict[str, str], start: str) -> bool:
-    seen, at = {start}, successions[start]
-    while at in successions and at not in seen:
-        seen.add(at)
-        at = successions[at]
-    return at == start
+def _secrets(items: Sequence[AuditItem]) -> Iterator[Example]:
+    for item in items:
+        if found := mask(item.text).found:
+            kinds = ", ".join(sorted({one.kind for one in found}))
+            yield Example(item.id, item.text, f"contains a secret: {kinds}")

@@ -1,4 +1,4 @@
-"""The doctor: how healthy a store is, ours or another system's, with rates, examples and a verdict (KEEP-3)."""
+"""The doctor: audits a store, or the memory files of another system, and can repair derived data (KEEP-3)."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from holdfast.store.snapshot import Snapshot
 from holdfast.store.store import Store
 from holdfast.store.types import COMPACTION
 from holdfast.upkeep.audit import audit_texts, broken_links, framed_turns, looped_records, secret_turns
-from holdfast.upkeep.findings import Check, Diagnosis, Example, Finding, Memo, finding
-from holdfast.upkeep.foreign import Foreign, read_foreign
-from holdfast.upkeep.indexes import Looked, unreadable, vector_drift, word_drift
+from holdfast.upkeep.findings import AuditItem, AuditResult, Check, Diagnosis, Example, Finding, make_finding
+from holdfast.upkeep.foreign import read_foreign
+from holdfast.upkeep.indexes import unreadable_vectors, vector_drift, word_drift
 
 _ALL = 1_000_000_000
-_SAME = 0.92  # the seeds', where there is no model to ask for its own
-_ANEW = "`holdfast doctor --fix` derives it anew from the log"
+_SAME = 0.92  # the seeds' threshold, used without an embedder
+_REBUILD = "`holdfast doctor --fix` rebuilds it from the log"
 UNREADABLE, DRIFTED, MIXED = "unreadable vectors", "vector index", "mixed fingerprints"
 _RULES = frozenset({Reason.COMMAND, Reason.FRAGMENT})
-"""In a file of rules "Run the tests first" is a rule, and a heading's few words have the heading."""
+"""In a file of rules "Run the tests first" is a rule, and a few words below a heading are complete."""
 
 
 def examine(
@@ -41,41 +41,46 @@ def examine(
     behind: int = 0,
     alone: bool = False,
 ) -> Diagnosis:
-    """Look at a namespace; `behind`: lines of the log that its views have yet to read, which is a finding. `alone`: at
-    nothing else, so not at the store's integrity.
+    """Audit a namespace.
+
+    `behind` is the number of log lines that its views have not read yet, which is a finding. With `alone` the integrity
+    check of the store, which covers other namespaces too, is skipped.
     """
     start = time.perf_counter()
     with store.snapshot(namespace) as view:
-        records = view.recent_records(_ALL, None, None, None, None)[::-1]  # of two copies the later one is told
+        records = view.recent_records(_ALL, None, None, None, None)[::-1]  # of two duplicates the later one is reported
         remembered = {act.subject for act in view.acts_of_kind(Entry.REMEMBER)}
-        told = [record for record in records if COMPACTION not in record.metadata]
-        memos = [_memo(record, record.id in remembered) for record in told]
-        found = audit_texts(memos, _stored(view, told, embedder), _same(embedder, settings), now, settings.doctor)
-        found += _loops(view, told, settings)
-        found += _structure(view, behind)
-        found += _indexes(view, embedder, settings)
+        stated = [record for record in records if COMPACTION not in record.metadata]
+        items = [
+            AuditItem(one.id, one.text, one.at, one.id not in remembered and one.kind is not Kind.GUIDANCE)
+            for one in stated
+        ]
+        vectors = _record_vectors(view, stated, embedder)
+        found = audit_texts(items, vectors, _same_threshold(embedder, settings), now, settings.doctor)
+        found += _check_loops(view, stated, settings)
+        found += _check_structure(view, behind)
+        found += _check_indexes(view, embedder, settings)
     if not alone:
-        advice = "restore a backup; `holdfast export` may still read the log"
-        found.append(
-            finding(Check("integrity", 0.0, advice), 1, [Example("the file", "", line) for line in store.check()])
-        )
+        check = Check("integrity", 0.0, "restore a backup; `holdfast export` may still read the log")
+        found.append(make_finding(check, 1, [Example("the file", "", line) for line in store.check()]))
     return _diagnosis(store.location, "holdfast", namespace, len(records), found, start)
 
 
 def audit_file(path: str | os.PathLike[str], embedder: Embedder | None, settings: Settings, now: datetime) -> Diagnosis:
-    """Look at the memories of another system: a file or a folder (upkeep/foreign)."""
+    """Audit the memories of another system, in a file or folder."""
     start = time.perf_counter()
     read = read_foreign(Path(path), settings.doctor)
-    texts = [memo.text for memo in read.memos]
+    texts = [item.text for item in read.items]
     vectors = embed_texts(texts, embedder) if embedder is not None and texts else None
     harmless = _RULES if read.authored else frozenset()
-    found = audit_texts(read.memos, vectors, _same(embedder, settings), now, settings.doctor, harmless)
-    found.append(_dangling(read))
-    return _diagnosis(os.fspath(path), read.system, None, len(read.memos), found, start)
+    found = audit_texts(read.items, vectors, _same_threshold(embedder, settings), now, settings.doctor, harmless)
+    orphans = Check("orphans", 0.0, "remove the references that lead nowhere, or restore their targets")
+    found.append(make_finding(orphans, len(read.items) + read.links, read.dangling))
+    return _diagnosis(os.fspath(path), read.system, None, len(read.items), found, start)
 
 
-def heal(store: Store, namespace: str, found: Diagnosis, fingerprint: str | None) -> None:
-    """Drop what is wrong and can be derived; deriving it anew is for whoever holds the worker."""
+def repair(store: Store, namespace: str, found: Diagnosis, fingerprint: str | None) -> None:
+    """Drop derived data that is wrong; the caller's worker then rebuilds it from the log."""
     wrong = {one.check for one in found.findings if one.count and one.fixable}
     if fingerprint is not None and wrong & {UNREADABLE, DRIFTED}:
         store.drop_vectors(namespace, fingerprint)
@@ -89,8 +94,8 @@ def heal(store: Store, namespace: str, found: Diagnosis, fingerprint: str | None
         store.clear_views(namespace)
 
 
-def fixed(before: Diagnosis, after: Diagnosis) -> tuple[str, ...]:
-    """What was wrong before and is not any more."""
+def fixed_checks(before: Diagnosis, after: Diagnosis) -> tuple[str, ...]:
+    """Return the checks that found something before and nothing after."""
     left = {one.check for one in after.findings if one.count}
     return tuple(one.check for one in before.findings if one.count and one.check not in left)
 
@@ -103,17 +108,14 @@ def _diagnosis(
     return Diagnosis(source, system, namespace, memories, healthy, tuple(found), (), seconds)
 
 
-def _memo(record: Record, remembered: bool) -> Memo:
-    return Memo(record.id, record.text, record.at, judged=not remembered and record.kind is not Kind.GUIDANCE)
+def _same_threshold(embedder: Embedder | None, settings: Settings) -> float:
+    if settings.merge.same is not None:
+        return settings.merge.same
+    return _SAME if embedder is None else embedder.profile.thresholds.same
 
 
-def _same(embedder: Embedder | None, settings: Settings) -> float:
-    own = _SAME if embedder is None else embedder.profile.thresholds.same
-    return own if settings.merge.same is None else settings.merge.same
-
-
-def _stored(view: Snapshot, records: Sequence[Record], embedder: Embedder | None) -> NDArray[np.float32] | None:
-    """The records' vectors as they are stored; zeros where there is none."""
+def _record_vectors(view: Snapshot, records: Sequence[Record], embedder: Embedder | None) -> NDArray[np.float32] | None:
+    """Return the stored vectors of the records; zeros where one is missing."""
     if embedder is None or not records:
         return None
     dims = embedder.profile.dims
@@ -129,56 +131,48 @@ def _stored(view: Snapshot, records: Sequence[Record], embedder: Embedder | None
     return np.nan_to_num(vectors, copy=False)
 
 
-def _loops(view: Snapshot, records: Sequence[Record], settings: Settings) -> list[Finding]:
-    advice = "give what was recalled to the model only, and ingest what was said"
-    looped = looped_records(view, records, settings)
-    framed = framed_turns(view)
+def _check_loops(view: Snapshot, records: Sequence[Record], settings: Settings) -> list[Finding]:
+    advice = "ingest only what was said, without the memory that was recalled for the model"
+    limit = settings.doctor.max_loops
     found = [
-        finding(Check("loops", settings.doctor.max_loops, advice), looped.of, looped.wrong),
-        finding(Check("recalled frames in turns", settings.doctor.max_loops, advice), framed.of, framed.wrong),
+        _finding(Check("loops", limit, advice), looped_records(view, records, settings)),
+        _finding(Check("recalled frames in turns", limit, advice), framed_turns(view)),
     ]
     if settings.log.redact_secrets:
-        kept = secret_turns(view, settings)
-        advice = "change the secret, then erase the turn: it is older than log.redact_secrets, or came by another way"
-        found.append(finding(Check("secrets in turns", 0.0, advice), kept.of, kept.wrong))
+        advice = "change the secret, then erase the turn: it was stored before log.redact_secrets was on, or imported"
+        found.append(_finding(Check("secrets in turns", 0.0, advice), secret_turns(view, settings)))
     return found
 
 
-def _structure(view: Snapshot, behind: int) -> list[Finding]:
+def _check_structure(view: Snapshot, behind: int) -> list[Finding]:
     counts = view.counts()
-    broken = broken_links(view)
-    lost = [Example(noun, "", what) for what, noun in view.orphans()]
+    orphans = [Example(orphan_id, "", what) for what, orphan_id in view.orphans()]
     late = [Example("the log", "", f"{behind} lines are not derived yet")] if behind else []
     return [
-        finding(Check("broken links", 0.0, _ANEW, fixable=True), broken.of, broken.wrong),
-        finding(Check("orphans", 0.0, _ANEW, fixable=True), counts.turns + counts.records, lost),
-        finding(Check("behind", 0.0, "`holdfast status` says what it waits for"), view.end(), late, behind),
+        _finding(Check("broken links", 0.0, _REBUILD, fixable=True), broken_links(view)),
+        make_finding(Check("orphans", 0.0, _REBUILD, fixable=True), counts.turns + counts.records, orphans),
+        make_finding(Check("behind", 0.0, "`holdfast status` shows what it waits for"), view.end(), late, behind),
     ]
 
 
-def _indexes(view: Snapshot, embedder: Embedder | None, settings: Settings) -> list[Finding]:
-    words = word_drift(view, settings)
-    found = [finding(Check("word index", 0.0, _ANEW, fixable=True), words.of, words.wrong)]
+def _check_indexes(view: Snapshot, embedder: Embedder | None, settings: Settings) -> list[Finding]:
+    found = [_finding(Check("word index", 0.0, _REBUILD, fixable=True), word_drift(view, settings))]
     if embedder is None:
         return found
     profile = embedder.profile
-    bad = unreadable(view, profile.fingerprint, profile.dims)
-    found.append(finding(Check(UNREADABLE, 0.0, _ANEW, fixable=True), bad.of, bad.wrong))
-    # What cannot be read cannot be compared.
-    drift = Looked(0, []) if bad.wrong else vector_drift(view, profile.fingerprint, profile.dims, settings)
-    found.append(finding(Check(DRIFTED, 0.0, _ANEW, fixable=True), drift.of, drift.wrong))
+    bad = unreadable_vectors(view, profile.fingerprint, profile.dims)
+    found.append(_finding(Check(UNREADABLE, 0.0, _REBUILD, fixable=True), bad))
+    # Vectors that cannot be read cannot be compared.
+    drift = AuditResult() if bad.problems else vector_drift(view, profile.fingerprint, profile.dims, settings)
+    found.append(_finding(Check(DRIFTED, 0.0, _REBUILD, fixable=True), drift))
     models = view.models()
     others = [name for name in models if name != profile.fingerprint and models[name]]
     examples = [Example(name, "", f"{models[name]} vectors of another model") for name in others]
-    room = "never compared with this model's, they only take room; `holdfast doctor --fix` drops them"
+    advice = "they are never compared with this model's and only take space; `holdfast doctor --fix` drops them"
     count = sum(models[name] for name in others)
-    found.append(finding(Check(MIXED, 1.0, room, fixable=True), sum(models.values()), examples, count))
+    found.append(make_finding(Check(MIXED, 1.0, advice, fixable=True), sum(models.values()), examples, count))
     return found
 
 
-def _dangling(read: Foreign) -> Finding:
-    return finding(
-        Check("orphans", 0.0, "remove what points nowhere, or bring back what it points to"),
-        len(read.memos) + read.links,
-        read.dangling,
-    )
+def _finding(check: Check, result: AuditResult) -> Finding:
+    return make_finding(check, result.checked, result.problems)

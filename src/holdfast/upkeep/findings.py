@@ -1,26 +1,25 @@
-"""One memory of any system, as an audit reads it, and what an audit finds."""
+"""Audit types: one memory as input, examples and findings as output, and the doctor's diagnosis."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from datetime import datetime
 
-_SHOWN = 5
-"""Examples of each finding: enough to see what it means."""
-_SHOWN_CHARS = 200
+_MAX_EXAMPLES = 5
+_MAX_EXAMPLE_CHARS = 200
 
 
 @dataclass(frozen=True)
-class Memo:
-    """A text that some system holds as a memory."""
+class AuditItem:
+    """One memory of any system."""
 
     id: str
     text: str
     at: datetime | None = None
-    """When it was said or written, if the system knows."""
-    judged: bool = True
-    """Whether the floor is asked about it: what a person put there on purpose is no junk."""
+    """Time at which it was said or written, if the system knows."""
+    may_be_junk: bool = True
+    """False for what a person stored on purpose: the quality floor does not apply to it."""
 
 
 @dataclass(frozen=True)
@@ -30,9 +29,17 @@ class Example:
     why: str
 
 
+@dataclass
+class AuditResult:
+    """Number of things checked, and the problems among them."""
+
+    checked: int = 0
+    problems: list[Example] = field(default_factory=list)
+
+
 @dataclass(frozen=True)
 class Check:
-    """Something that is looked for: its name, the largest share that is still healthy, and what to do about it."""
+    """Definition of a check: its name, the largest healthy share, and advice if there is more."""
 
     name: str
     limit: float
@@ -42,7 +49,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Finding:
-    """How much of something there is."""
+    """Result of one check."""
 
     check: str
     count: int
@@ -50,37 +57,37 @@ class Finding:
     rate: float
     limit: float
     over: bool
-    """More than is healthy."""
+    """True if the rate is above the limit."""
     fixable: bool
-    """`--fix` heals it."""
+    """True if `--fix` repairs it."""
     advice: str
     examples: tuple[Example, ...]
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What the doctor says of a store."""
+    """The doctor's report on a store or file."""
 
     source: str
     system: str
-    """`holdfast`, or the system whose memories these are."""
+    """`holdfast`, or the system that wrote the memories."""
     namespace: str | None
     memories: int
     healthy: bool
     findings: tuple[Finding, ...]
-    """One for each thing that was looked for, also where there was none of it."""
+    """One per check, including checks that found nothing."""
     fixed: tuple[str, ...]
-    """What was wrong and is not any more."""
+    """Checks that found something before `--fix` and nothing after it."""
     seconds: float
 
 
-def finding(check: Check, of: int, examples: Iterable[Example], count: int | None = None) -> Finding:
-    """`count`: if there are more than there are examples of."""
+def make_finding(check: Check, total: int, examples: Iterable[Example], count: int | None = None) -> Finding:
+    """Build a finding with secrets masked; pass `count` if it is not the number of examples."""
     from holdfast.admit.secrets import mask
 
-    found: Sequence[Example] = list(examples)
+    found = list(examples)
     many = len(found) if count is None else count
-    rate = round(many / of, 4) if of else float(many > 0)
-    shown = tuple(Example(one.id, mask(one.text).text[:_SHOWN_CHARS], one.why) for one in found[:_SHOWN])
+    rate = round(many / total, 4) if total else float(many > 0)
+    shown = tuple(Example(one.id, mask(one.text).text[:_MAX_EXAMPLE_CHARS], one.why) for one in found[:_MAX_EXAMPLES])
     over = many > 0 and rate > check.limit
-    return Finding(check.name, many, of, rate, check.limit, over, check.fixable, check.advice, shown)
+    return Finding(check.name, many, total, rate, check.limit, over, check.fixable, check.advice, shown)

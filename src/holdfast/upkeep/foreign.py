@@ -1,4 +1,7 @@
-"""Memories of other systems, read for an audit: mem0, folders of MEMORY.md and CLAUDE.md, MCP's reference memory."""
+"""Readers for the memories of other systems: mem0, Markdown files such as MEMORY.md, and MCP's reference memory.
+
+These files are untrusted input: they are read within limits, and every defect becomes an InputError.
+"""
 
 from __future__ import annotations
 
@@ -15,27 +18,55 @@ from holdfast.errors import BadTime, InputError
 from holdfast.settings import DoctorSettings
 from holdfast.store.open import is_store_file, read_foreign_table
 from holdfast.text.time import read_moment
-from holdfast.upkeep.findings import Example, Memo
+from holdfast.upkeep.findings import AuditItem, Example
 
-# --- What was read of another system.
+_SQLITE = b"SQLite format 3\x00"
+_FORMATS = "a mem0 export (JSON), its history.db, a MEMORY.md or a folder of them, or an MCP memory (JSON lines)"
+_FENCE = re.compile(r"^\s*(?:```|~~~)")
+_NOT_TEXT = re.compile(r"^\s*(?:#|[-*_=]{3,}\s*$|\||<!--|$)")  # a heading, a rule, a table, a comment, nothing
+_ITEM = re.compile(r"^\s*(?:[-*+]|\d{1,9}[.)])\s+(?:\[[ xX]\]\s+)?")
+_LINK = re.compile(r"\]\(([^()\s]{1,500})\)")
+_FRONT_MATTER = "---"
+_LIST_KEYS = ("results", "memories", "data")
+_TEXT_KEYS = ("memory", "text", "data", "content")
+_TIME_KEYS = ("updated_at", "created_at")
+# Older versions of mem0 call the text new_value, and the time timestamp.
+_HISTORY_COLUMNS = (
+    "memory_id", "new_memory", "new_value", "event", "created_at", "updated_at", "timestamp", "is_deleted",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
-class Foreign:
+class ForeignMemories:
     system: str
-    memos: tuple[Memo, ...]
+    items: tuple[AuditItem, ...]
     authored: bool = False
-    """A person wrote them as rules and notes."""
+    """True if a person wrote them as rules and notes."""
     links: int = 0
-    """Things in it that point to others …"""
+    """Number of references …"""
     dangling: tuple[Example, ...] = ()
-    """… and those that point to nothing."""
+    """… and those whose target does not exist."""
 
 
-# --- Files that anybody may have written: read within limits, and every way they can be wrong said in words.
+def read_foreign(path: Path, settings: DoctorSettings) -> ForeignMemories:
+    """Read a file or folder, detecting the format from its content; InputError for unknown formats."""
+    path = path.expanduser()
+    if not path.exists():
+        raise InputError(f"there is nothing at {path}; the doctor reads {_FORMATS}")
+    if path.is_dir() or path.suffix.lower() in (".md", ".markdown", ".mdc"):
+        return _read_markdown(path, settings)
+    if not path.is_file():
+        raise InputError(f"{path} is neither a file nor a folder")
+    with path.open("rb") as file:
+        if file.read(len(_SQLITE)) == _SQLITE:
+            return _read_mem0_history(path, settings)
+    text = _read_text(path, settings)
+    if not text.strip():
+        raise InputError(f"{path} is empty; the doctor reads {_FORMATS}")
+    return _read_mcp(path, text, settings) if _looks_like_mcp(text) else _read_mem0_export(path, text, settings)
 
 
-def read_text(path: Path, settings: DoctorSettings) -> str:
+def _read_text(path: Path, settings: DoctorSettings) -> str:
     most = settings.max_file_mb * 1_000_000
     try:
         with path.open("rb") as file:
@@ -47,75 +78,65 @@ def read_text(path: Path, settings: DoctorSettings) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InputError(f"{path} is no text in UTF-8: byte {error.start} cannot be read") from error
+        raise InputError(f"{path} is not UTF-8 text: byte {error.start} cannot be read") from error
 
 
-def parse(path: Path, text: str, line: int | None = None) -> object:
-    """The JSON of a file, or of a line of it."""
+def _parse(path: Path, text: str, line: int | None = None) -> object:
     where = f"{path}" if line is None else f"{path}, line {line}"
     try:
-        read: object = json.loads(text)
+        value: object = json.loads(text)
     except json.JSONDecodeError as error:
-        raise InputError(f"{where} is no JSON: {error.msg} at character {error.pos}") from error
+        raise InputError(f"{where} is not JSON: {error.msg} at character {error.pos}") from error
     except RecursionError as error:
         raise InputError(f"{where} is nested too deeply to be read") from error
     except ValueError as error:  # a number of thousands of digits
-        raise InputError(f"{where} holds a number that cannot be read: {error}") from error
-    return read
+        raise InputError(f"{where} contains a number that cannot be read: {error}") from error
+    return value
 
 
-def parse_lines(path: Path, text: str) -> Iterator[tuple[int, object]]:
-    """The JSON of each line that is not blank, with its number. Not `splitlines`: a text may hold U+2028."""
-    return ((number, parse(path, line, number)) for number, line in enumerate(text.split("\n"), 1) if line.strip())
+def _parse_lines(path: Path, text: str) -> Iterator[tuple[int, object]]:
+    """Parse each line that is not blank, with its number. Not `splitlines`: a text may contain U+2028."""
+    return ((number, _parse(path, line, number)) for number, line in enumerate(text.split("\n"), 1) if line.strip())
 
 
-def when(given: object) -> datetime | None:
-    """A time as these systems write it: ISO, or seconds of Unix; None if it is none."""
-    if isinstance(given, int | float) and not isinstance(given, bool):
+def _read_time(value: object) -> datetime | None:
+    """Read an ISO time or Unix seconds; None for anything else."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
         try:
-            return datetime.fromtimestamp(given, UTC)
+            return datetime.fromtimestamp(value, UTC)
         except (OverflowError, ValueError, OSError):
             return None
-    if not isinstance(given, str) or not given:
+    if not isinstance(value, str) or not value:
         return None
     try:
-        return read_moment(given, datetime.now(UTC))
+        return read_moment(value, datetime.now(UTC))
     except BadTime:
         return None
 
 
-# --- Folders of MEMORY.md, CLAUDE.md, AGENTS.md and the like: each list item or line of text is a memory.
-
-
-_FENCE = re.compile(r"^\s*(?:```|~~~)")
-_NOT_TEXT = re.compile(r"^\s*(?:#|[-*_=]{3,}\s*$|\||<!--|$)")  # a heading, a rule, a table, a comment, nothing
-_ITEM = re.compile(r"^\s*(?:[-*+]|\d{1,9}[.)])\s+(?:\[[ xX]\]\s+)?")
-_LINK = re.compile(r"\]\(([^()\s]{1,500})\)")
-_FRONT = "---"
-
-
-def read_markdown(path: Path, settings: DoctorSettings) -> Foreign:
+def _read_markdown(path: Path, settings: DoctorSettings) -> ForeignMemories:
+    """Read MEMORY.md, CLAUDE.md, AGENTS.md and the like: each list item or line of text is a memory."""
     root = path if path.is_dir() else path.parent
-    memos: list[Memo] = []
+    items: list[AuditItem] = []
     dangling: list[Example] = []
     links = 0
-    for file in _files(path, settings):
+    for file in _markdown_files(path, settings):
         name = str(file.relative_to(root))
-        text = read_text(file, settings)
+        text = _read_text(file, settings)
         at = datetime.fromtimestamp(file.stat().st_mtime, UTC)
-        for number, line in _lines(text):
+        for number, line in _markdown_items(text):
             place = f"{name}:{number}"
-            memos.append(Memo(place, line, at))
+            items.append(AuditItem(place, line, at))
             for target in _LINK.findall(line):
                 links += _is_local(target)
                 if _is_local(target) and not (file.parent / unquote(target.partition("#")[0])).exists():
-                    dangling.append(Example(place, line, f"it points to {target}, which is not there"))
-        if len(memos) > settings.max_memories:
+                    dangling.append(Example(place, line, f"it links to {target}, which does not exist"))
+        if len(items) > settings.max_memories:
             raise InputError(f"{path} has more than {settings.max_memories:,} lines (doctor.max_memories)")
-    return Foreign("markdown", tuple(memos), authored=True, links=links, dangling=tuple(dangling))
+    return ForeignMemories("markdown", tuple(items), authored=True, links=links, dangling=tuple(dangling))
 
 
-def _files(path: Path, settings: DoctorSettings) -> list[Path]:
+def _markdown_files(path: Path, settings: DoctorSettings) -> list[Path]:
     if path.is_file():
         return [path]
     found: list[Path] = []
@@ -130,47 +151,45 @@ def _files(path: Path, settings: DoctorSettings) -> list[Path]:
     return found
 
 
-def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """(line number, text of a list item or of a line); what is wrapped belongs to the line before."""
+def _markdown_items(text: str) -> Iterator[tuple[int, str]]:
+    """Yield (line number, text) of each list item or line; wrapped lines belong to the item before them."""
     lines = text.splitlines()
     start = 0
-    if lines and lines[0].strip() == _FRONT:  # front matter: settings, not memories
-        start = next((number for number, line in enumerate(lines[1:], 1) if line.strip() == _FRONT), -1) + 1
-    fenced, open_at, said = False, 0, ""
+    if lines and lines[0].strip() == _FRONT_MATTER:
+        start = next((number for number, line in enumerate(lines[1:], 1) if line.strip() == _FRONT_MATTER), -1) + 1
+    fenced, open_at, item = False, 0, ""
     for number, line in enumerate(lines[start:], start + 1):
         if _FENCE.match(line):
             fenced = not fenced
         new = _ITEM.match(line)
         ends = fenced or _FENCE.match(line) is not None or _NOT_TEXT.match(line) is not None
-        if (new or ends) and said:
-            yield open_at, said
-            said = ""
+        if (new or ends) and item:
+            yield open_at, item
+            item = ""
         if ends:
             continue
         part = (line[new.end() :] if new else line).strip()
-        said, open_at = (f"{said} {part}", open_at) if said else (part, number)
-    if said:
-        yield open_at, said
+        item, open_at = (f"{item} {part}", open_at) if item else (part, number)
+    if item:
+        yield open_at, item
 
 
 def _is_local(target: str) -> bool:
     return not re.match(r"[a-zA-Z][a-zA-Z0-9+.-]*:|#|/|~", target)
 
 
-# --- MCP's reference memory: a graph as JSON lines, entities with observations, and relations between them.
-
-
-def looks_like_mcp(text: str) -> bool:
+def _looks_like_mcp(text: str) -> bool:
     first = text.lstrip().partition("\n")[0]
     return first.startswith("{") and ('"entityType"' in first or '"relationType"' in first)
 
 
-def read_mcp(path: Path, text: str, settings: DoctorSettings) -> Foreign:
+def _read_mcp(path: Path, text: str, settings: DoctorSettings) -> ForeignMemories:
+    """Read MCP's reference memory: a graph as JSON lines, entities with observations and relations between them."""
     entities: dict[str, list[str]] = {}
     relations: list[tuple[int, str, str, str]] = []
-    for number, one in parse_lines(path, text):
+    for number, one in _parse_lines(path, text):
         if not isinstance(one, Mapping):
-            raise InputError(f"{path}, line {number} is no object")
+            raise InputError(f"{path}, line {number} is not an object")
         if one.get("type") == "entity":
             seen = one.get("observations", [])
             if not isinstance(one.get("name"), str) or not isinstance(seen, list):
@@ -182,79 +201,65 @@ def read_mcp(path: Path, text: str, settings: DoctorSettings) -> Foreign:
             relations.append((number, str(one["from"]), str(one["relationType"]), str(one["to"])))
         else:
             raise InputError(f"{path}, line {number} is neither an entity nor a relation")
-    memos = tuple(Memo(f"{name}[{place}]", text) for name, seen in entities.items() for place, text in enumerate(seen))
-    if len(memos) > settings.max_memories:
+    items = tuple(
+        AuditItem(f"{name}[{place}]", text) for name, seen in entities.items() for place, text in enumerate(seen)
+    )
+    if len(items) > settings.max_memories:
         raise InputError(f"{path} has more than {settings.max_memories:,} observations (doctor.max_memories)")
     dangling = tuple(
         Example(f"line {number}", f"{start} {how} {end}", f"there is no entity {missing[0]!r}")
         for number, start, how, end in relations
         if (missing := [name for name in (start, end) if name not in entities])
     )
-    return Foreign("MCP memory", memos, links=len(relations), dangling=dangling)
+    return ForeignMemories("MCP memory", items, links=len(relations), dangling=dangling)
 
 
-def _observation(given: object) -> str:
-    """A text; some servers that follow the format keep an object with the text under "content"."""
-    if isinstance(given, Mapping) and isinstance(given.get("content"), str):
-        return str(given["content"])
-    return str(given)
+def _observation(value: object) -> str:
+    """Return the text of an observation; some servers store an object with the text under "content"."""
+    if isinstance(value, Mapping) and isinstance(value.get("content"), str):
+        return str(value["content"])
+    return str(value)
 
 
-# --- mem0's memories as `get_all` and its exports give them: a list, or a list under "results" (or "memories").
-
-
-_LISTS = ("results", "memories", "data")
-_TEXTS = ("memory", "text", "data", "content")
-_TIMES = ("updated_at", "created_at")
-
-
-def read_export(path: Path, text: str, settings: DoctorSettings) -> Foreign:
-    given = [one for _, one in parse_lines(path, text)] if _is_lines(text) else parse(path, text)
-    listed = given
-    if isinstance(given, Mapping):
-        listed = next((given[name] for name in _LISTS if isinstance(given.get(name), list)), None)
+def _read_mem0_export(path: Path, text: str, settings: DoctorSettings) -> ForeignMemories:
+    """Read what mem0's `get_all` and its exports give: a list, or an object with a list under "results"."""
+    value = [one for _, one in _parse_lines(path, text)] if _is_json_lines(text) else _parse(path, text)
+    listed = value
+    if isinstance(value, Mapping):
+        listed = next((value[name] for name in _LIST_KEYS if isinstance(value.get(name), list)), None)
     if not isinstance(listed, list):
-        raise InputError(f"{path} holds no list of memories; a mem0 export is a list, or has one under 'results'")
+        raise InputError(f"{path} contains no list of memories; a mem0 export is a list, or has one under 'results'")
     if len(listed) > settings.max_memories:
         raise InputError(f"{path} has more than {settings.max_memories:,} memories (doctor.max_memories)")
-    memos = tuple(_memo(path, number, one) for number, one in enumerate(listed, 1))
-    return Foreign("mem0 export", memos)
+    return ForeignMemories("mem0 export", tuple(_mem0_item(path, number, one) for number, one in enumerate(listed, 1)))
 
 
-def _memo(path: Path, number: int, one: object) -> Memo:
+def _mem0_item(path: Path, number: int, one: object) -> AuditItem:
     if isinstance(one, str):
-        return Memo(f"#{number}", one)
+        return AuditItem(f"#{number}", one)
     if not isinstance(one, Mapping):
         raise InputError(f"memory {number} of {path} is neither a text nor an object")
-    text = next((one[name] for name in _TEXTS if isinstance(one.get(name), str)), None)
+    text = next((one[name] for name in _TEXT_KEYS if isinstance(one.get(name), str)), None)
     if text is None:
-        raise InputError(f"memory {number} of {path} has no text; it is looked for under {', '.join(_TEXTS)}")
-    at = next((moment for name in _TIMES if (moment := when(one.get(name))) is not None), None)
-    return Memo(str(one.get("id") or f"#{number}"), text, at)
+        raise InputError(f"memory {number} of {path} has no text under any of {', '.join(_TEXT_KEYS)}")
+    at = next((time for name in _TIME_KEYS if (time := _read_time(one.get(name))) is not None), None)
+    return AuditItem(str(one.get("id") or f"#{number}"), text, at)
 
 
-def _is_lines(text: str) -> bool:
-    """Whether it is an object a line: one object alone is a document."""
+def _is_json_lines(text: str) -> bool:
+    """Return True for one object per line; a single object is a document."""
     first, _, rest = text.lstrip().partition("\n")
     return first.startswith("{") and first.rstrip().endswith("}") and rest.lstrip().startswith("{")
 
 
-# --- mem0's history.db: an event a row; a memory is what its last event left of it.
-
-
-# Older versions call the text new_value, and the time timestamp.
-_COLUMNS = (
-    "memory_id", "new_memory", "new_value", "event", "created_at", "updated_at", "timestamp", "is_deleted",
-)  # fmt: skip
-
-
-def read_history(path: Path, settings: DoctorSettings) -> Foreign:
+def _read_mem0_history(path: Path, settings: DoctorSettings) -> ForeignMemories:
+    """Read mem0's history.db, which has one row per event; the last event of a memory gives its text."""
     if is_store_file(path):
-        raise InputError(f"{path} is a store of Holdfast; give it with --store")
-    rows = read_foreign_table(path, "history", _COLUMNS, settings.max_memories)
+        raise InputError(f"{path} is a Holdfast store; pass it with --store")
+    rows = read_foreign_table(path, "history", _HISTORY_COLUMNS, settings.max_memories)
     if not rows or not {"memory_id", "event"} <= rows[0].keys():
         raise InputError(f"{path} has no table 'history' with memories in it, as mem0's history.db has")
-    live: dict[str, Memo] = {}
+    live: dict[str, AuditItem] = {}
     dangling = []
     for number, row in enumerate(rows, 1):
         memory = str(row["memory_id"])
@@ -268,28 +273,6 @@ def read_history(path: Path, settings: DoctorSettings) -> Foreign:
             continue
         if event == "UPDATE" and memory not in live:
             dangling.append(Example(memory, str(text), f"event {number} updates a memory that was never added"))
-        times = (when(row.get(name)) for name in ("updated_at", "created_at", "timestamp"))
-        live[memory] = Memo(memory, str(text), next((one for one in times if one is not None), None))
-    return Foreign("mem0 history", tuple(live.values()), links=len(rows), dangling=tuple(dangling))
-
-
-_SQLITE = b"SQLite format 3\x00"
-_KNOWN = "a mem0 export (JSON), its history.db, a MEMORY.md or a folder of them, or an MCP memory (JSON lines)"
-
-
-def read_foreign(path: Path, settings: DoctorSettings) -> Foreign:
-    """What lies there, by its content; InputError if it is nothing we know."""
-    path = path.expanduser()
-    if not path.exists():
-        raise InputError(f"there is nothing at {path}; the doctor reads {_KNOWN}")
-    if path.is_dir() or path.suffix.lower() in (".md", ".markdown", ".mdc"):
-        return read_markdown(path, settings)
-    if not path.is_file():
-        raise InputError(f"{path} is neither a file nor a folder")
-    with path.open("rb") as file:
-        if file.read(len(_SQLITE)) == _SQLITE:
-            return read_history(path, settings)
-    text = read_text(path, settings)
-    if not text.strip():
-        raise InputError(f"{path} is empty; the doctor reads {_KNOWN}")
-    return read_mcp(path, text, settings) if looks_like_mcp(text) else read_export(path, text, settings)
+        times = (_read_time(row.get(name)) for name in (*_TIME_KEYS, "timestamp"))
+        live[memory] = AuditItem(memory, str(text), next((one for one in times if one is not None), None))
+    return ForeignMemories("mem0 history", tuple(live.values()), links=len(rows), dangling=tuple(dangling))

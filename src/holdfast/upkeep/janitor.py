@@ -1,9 +1,8 @@
-"""The janitor: what nobody ever found is trusted less, a notch at a time, and can be raised again (KEEP-2).
+"""The janitor: lowers provenance and confidence of old records that were never retrieved; every run can be undone.
 
-A record is due when it was never retrieved and is older than its provenance allows, counted from when it was last said
-or last lowered. It goes one notch down, and down the list again when it is due there: a year, half a year, a quarter.
-What the operator had remembered was meant to stay, and guidance is shown without being looked for: that nobody searched
-for either says nothing, so neither is touched.
+A record is due when it was never retrieved and is older than its provenance allows, counted from when it was last
+stated or last lowered (KEEP-2). It goes one provenance down, and further down when it is due again there. Records that
+the operator had remembered were meant to stay, and guidance is shown without a search, so neither is touched.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from datetime import datetime, timedelta
 from holdfast.errors import InputError, NotFound
 from holdfast.log.acts import Demotion, JanitorPayload, pack_janitor_run, week_of
 from holdfast.model import Action, Entry, Kind, Provenance
-from holdfast.results import Tended, Tidied
+from holdfast.results import JanitorResult, Tended
 from holdfast.search.rank import refresh_priors
 from holdfast.settings import JanitorSettings
 from holdfast.store.rows import lower_trust
@@ -31,10 +30,10 @@ _DAY = 86_400_000_000  # microseconds
 
 def tidy(
     store: Store, namespace: str, settings: JanitorSettings, now: datetime, dry_run: bool = False, cull: bool = False
-) -> Tidied:
-    """One run. There is one a week: a second one in the same week changes nothing more."""
+) -> JanitorResult:
+    """Run the janitor; a second run in the same week changes nothing."""
     if not settings.count:
-        raise InputError("what is found is not counted here (janitor.count is off), so nothing can be called unused")
+        raise InputError("retrievals are not counted (janitor.count is off), so no record can be called unused")
     start = time.perf_counter()
     run = week_of(now)
     spared: Counter[str] = Counter()
@@ -43,7 +42,7 @@ def tidy(
         due = [] if before else list(_due(view, settings, now, cull, spared))
     did = "done before" if before else "nothing to do" if not due else "dry run" if dry_run else "tidied"
     if did == "tidied":
-        act = Action(Entry.JANITOR, run, now, pack_janitor_run(_as_line(due, settings.factor)))
+        act = Action(Entry.JANITOR, run, now, pack_janitor_run(_log_entry(due, settings.factor)))
         if store.act(namespace, act, once=True):
             refresh_priors(store, namespace)
         else:  # another process was first
@@ -51,23 +50,24 @@ def tidy(
     return _report(run, namespace, did, due, spared, start)
 
 
-def undo(store: Store, namespace: str, run: str, now: datetime) -> Tidied:
-    """Take a run back: every record is as it was, and grows old from now on."""
+def undo(store: Store, namespace: str, run: str, now: datetime) -> JanitorResult:
+    """Undo a run: every record gets its former values, and its age counts from now."""
     start = time.perf_counter()
     with store.snapshot(namespace) as view:
         runs = [act.subject for act in view.acts_of_kind(Entry.JANITOR)]
     if run not in runs:
-        known = f"there are {', '.join(runs[-5:])}" if runs else "there was none yet"
-        raise NotFound(f"there is no run {run!r} of the janitor in this namespace; {known}")
+        known = f"the latest are {', '.join(runs[-5:])}" if runs else "it has not run yet"
+        raise NotFound(f"the janitor has no run {run!r} in this namespace; {known}")
     done = store.act(namespace, Action(Entry.JANITOR_UNDO, run, now), once=True)
     refresh_priors(store, namespace)
     return _report(run, namespace, "undone" if done else "undone before", [], Counter(), start)
 
 
-def _report(run: str, namespace: str, did: str, due: list[Tended], spared: Counter[str], start: float) -> Tidied:
+def _report(run: str, namespace: str, did: str, due: list[Tended], spared: Counter[str], start: float) -> JanitorResult:
     culled = sum(one.new_provenance is None for one in due)
     seconds = round(time.perf_counter() - start, 3)
-    return Tidied(run, namespace, did, len(due) - culled, culled, dict(sorted(spared.items())), tuple(due), seconds)
+    kept = dict(sorted(spared.items()))
+    return JanitorResult(run, namespace, did, len(due) - culled, culled, kept, tuple(due), seconds)
 
 
 def _due(
@@ -87,8 +87,10 @@ def _due(
         if reason is not None:
             spared[reason] += 1
         elif since < limits[one.provenance]:
-            told = _told(one, months[one.provenance], (to_micros(now) - since) // _DAY)
-            yield _tended(one, told, settings.factor, cull and one.provenance is not Provenance.USER_STATED)
+            culled = cull and one.provenance is not Provenance.USER_STATED
+            after = (None, None) if culled else lower_trust(one.provenance, one.confidence, 1, settings.factor)
+            why = _reason(one, months[one.provenance], (to_micros(now) - since) // _DAY)
+            yield Tended(one.id, one.kind, one.text, why, one.provenance, one.confidence, *after)
         else:
             spared["not old enough"] += 1
 
@@ -103,18 +105,13 @@ def _spared(one: IdleRecord, arrived: int) -> str | None:
     return "new in the store" if one.came > arrived else None
 
 
-def _told(one: IdleRecord, months: int, days: int) -> str:
+def _reason(one: IdleRecord, months: int, days: int) -> str:
     since = "since it was last said" if one.tended < one.said else "since it was last tended"
     return f"never found, and {days} days {since}; for {one.provenance.value} the limit is {months} months"
 
 
-def _tended(one: IdleRecord, told: str, factor: float, cull: bool) -> Tended:
-    after = (None, None) if cull else lower_trust(one.provenance, one.confidence, 1, factor)
-    return Tended(one.id, one.kind, one.text, told, one.provenance, one.confidence, *after)
-
-
-def _as_line(due: list[Tended], factor: float) -> JanitorPayload:
-    """The run as the log keeps it. Ids and numbers only: what the records say stands in the turns."""
+def _log_entry(due: list[Tended], factor: float) -> JanitorPayload:
+    """Return the run as the log stores it: ids and numbers only, no text of the records."""
     alike: defaultdict[tuple[Provenance, float, Provenance, float, str], list[str]] = defaultdict(list)
     for one in due:
         if one.new_provenance is not None and one.new_confidence is not None:
@@ -123,7 +120,9 @@ def _as_line(due: list[Tended], factor: float) -> JanitorPayload:
     return JanitorPayload(
         factor=factor,
         demotions=tuple(
-            Demotion((was, sure), (now, less), f"{_change(was, sure, now, less)}: {why}", tuple(records))
+            Demotion(
+                (was, sure), (now, less), f"{was.value} ({sure:g}) is {now.value} ({less:g}): {why}", tuple(records)
+            )
             for (was, sure, now, less, why), records in alike.items()
         ),
         culled=tuple(one.id for one in due if one.new_provenance is None),
@@ -131,11 +130,7 @@ def _as_line(due: list[Tended], factor: float) -> JanitorPayload:
     )
 
 
-def _change(was: Provenance, sure: float, now: Provenance, less: float) -> str:
-    return f"{was.value} ({sure:g}) is {now.value} ({less:g})"
-
-
 def _months_before(moment: datetime, months: int) -> datetime:
-    """The same day so many months ago, or the last one of that month."""
+    """Return the same day that many months ago, or the last day of that month."""
     year, month = divmod(moment.year * 12 + moment.month - 1 - months, 12)
     return moment.replace(year=year, month=month + 1, day=min(moment.day, monthrange(year, month + 1)[1]))

@@ -47,7 +47,7 @@ class RetrievalCounter:
         self._some.set()
 
     def write(self, namespace: str | None = None) -> None:
-        """Write the counts of a namespace, or of all. A store that cannot take them costs the counts, never an answer."""
+        """Write the counts of a namespace, or of all. A failing store loses the counts, never an answer."""
         with self._lock:
             names = list(self._found) if namespace is None else [namespace]
             found = {name: self._found.pop(name) for name in names if name in self._found}

@@ -215,7 +215,7 @@ class Worker:
                 self._changed.notify_all()
 
     def _next(self) -> _Job | None:
-        """Wait for the next batch that is due; None when the worker stops. Namespaces that are waited for come first."""
+        """Wait for the next due batch, awaited namespaces first; None when the worker stops."""
         with self._changed:
             while not self._stopping:
                 now = time.monotonic()

@@ -13,7 +13,7 @@ from typing import cast
 from holdfast.errors import HoldfastError
 from holdfast.log.messages import content_text
 from holdfast.model import Metadata
-from holdfast.models.deadline import Patience
+from holdfast.models.deadline import DeadlineExecutor
 from holdfast.models.tokens import open_counter
 from holdfast.serve.errors import failure_of
 from holdfast.serve.inputs import field_names, input_class, read_arguments
@@ -36,8 +36,10 @@ class ContextEngine:
         self._memories = memories
         self._rules = rules
         self._seconds = memories.settings.serve.lifecycle_s
-        self._deadline = Patience("the store")
-        self._compaction_deadline = Patience("the compaction")  # a model may take minutes, and turns must not wait
+        self._deadline = DeadlineExecutor("the store")
+        self._compaction_deadline = DeadlineExecutor(
+            "the compaction"
+        )  # a model may take minutes, and turns must not wait
 
     def methods(self) -> dict[str, Method]:
         return {
@@ -136,12 +138,17 @@ class ContextEngine:
         return {"text": made.text, "tokens": made.tokens, "ids": [record.id for record in made.records]}
 
     def _run(
-        self, name: str, params: Params, work: Callable[..., Result], failed: Result, deadline: Patience | None = None
+        self,
+        name: str,
+        params: Params,
+        work: Callable[..., Result],
+        failed: Result,
+        deadline: DeadlineExecutor | None = None,
     ) -> Result:
         try:
             self._memories.check_owner(name, params)
             given = read_arguments(_INPUTS[name], params, name)
-            return (deadline or self._deadline).wait_for(lambda: work(**given), self._seconds)
+            return (deadline or self._deadline).run(lambda: work(**given), self._seconds)
         except Exception as error:  # API-3: the host continues; the log and the answer have the reason
             failure = failure_of(error)
             if isinstance(error, HoldfastError):

@@ -22,7 +22,7 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from holdfast.errors import InputError
-from holdfast.results import Kept, KeptMany
+from holdfast.results import IngestedTurn, IngestedTurns
 from holdfast.serve.errors import INVALID_REQUEST, Failure, failure_of
 from holdfast.serve.http.auth import (
     PROBLEM,
@@ -195,9 +195,9 @@ def _read_payload(scope: Scope, body: bytes) -> Mapping[str, object]:
 
 def _count_turns(answer: object) -> int:
     """Return the number of turns that an answer acknowledges."""
-    if isinstance(answer, Kept):
+    if isinstance(answer, IngestedTurn):
         return int(answer.turn is not None)
-    return len(answer.turns) if isinstance(answer, KeptMany) else 0
+    return len(answer.turns) if isinstance(answer, IngestedTurns) else 0
 
 
 # --- GET /v1/export

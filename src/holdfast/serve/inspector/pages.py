@@ -13,7 +13,7 @@ from starlette.responses import PlainTextResponse, Response
 
 from holdfast.admit.secrets import mask
 from holdfast.errors import InputError, NotFound
-from holdfast.insight.history import find
+from holdfast.insight.lookup import find
 from holdfast.model import SIGNALS, Decision, Hit, Kind, Provenance, Record, Turn
 from holdfast.results import DayStats, Version
 from holdfast.serve.inspector.format import RecordCard, by_time, card_of, histogram, record_cards, turn_cards

@@ -15,7 +15,7 @@ from holdfast.context.tiers import ELLIPSIS, excerpt
 from holdfast.model import Decision, Exchange, Hit, Receipt, Record, SearchAnswer, Turn, Why
 from holdfast.results import (
     ContextAnswer,
-    Kept,
+    IngestedTurn,
     RecentExchanges,
     RecentRecords,
     RecentTurns,
@@ -66,9 +66,9 @@ class TextFormatter:
                 return f"Stored as {_field(answer.id)}; memory_forget hides it again."
             case Decision():
                 return f"{_field(answer.what)}: {_one_line(answer.reason)}"
-            case Kept(turn=None):
+            case IngestedTurn(turn=None):
                 return "A heartbeat; nothing was stored."
-            case Kept(turn=Turn() as turn):
+            case IngestedTurn(turn=Turn() as turn):
                 return f"Stored word for word as {_field(turn.id)} in session {_field(turn.session)}."
         raise AssertionError(f"no format for {type(answer).__name__}")
 

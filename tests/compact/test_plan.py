@@ -1,15 +1,58 @@
-"""Rules that the user gave survive word for word; nobody else's do."""
+"""Planning a compaction: clusters of neighbouring turns, and rules of the user that are kept verbatim."""
 
 from __future__ import annotations
 
+import math
+import random
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from holdfast.compact.plan import clusters
 from holdfast.memory import Memory
+from holdfast.model import Turn
 from holdfast.settings import CompactSettings
 from tests.support.chats import RULES, boatyard, ingest
 from tests.support.memories import QUICK, OpenMemory, user
+from tests.support.talks import BEGIN, turn
+
+MINUTES = st.lists(st.integers(0, 50), max_size=130)
+
+
+def turns_at(minutes: list[int]) -> list[Turn]:
+    return [turn(index, "said", at=BEGIN + timedelta(minutes=minute)) for index, minute in enumerate(minutes)]
+
+
+@pytest.mark.requirement("COMP-1")
+def test_no_turns_make_no_clusters() -> None:
+    assert clusters([]) == []
+
+
+@pytest.mark.requirement("COMP-1")
+@pytest.mark.parametrize(("n", "sizes"), [(1, [1]), (20, [20]), (21, [11, 10]), (41, [14, 14, 13]), (60, [20, 20, 20])])
+def test_clusters_have_about_equal_size_up_to_twenty(n: int, sizes: list[int]) -> None:
+    assert [len(cluster) for cluster in clusters(turns_at(list(range(n))))] == sizes
+
+
+@pytest.mark.requirement("COMP-1")
+@given(MINUTES, st.integers(1, 25), st.randoms(use_true_random=False))
+def test_clusters_are_complete_disjoint_and_chronological(minutes: list[int], size: int, chance: random.Random) -> None:
+    turns = turns_at(minutes)
+    found = clusters(turns, size)
+    shuffled = list(turns)
+    chance.shuffle(shuffled)
+    assert clusters(shuffled, size) == found
+    flat = [one for cluster in found for one in cluster]
+    assert flat == sorted(turns, key=lambda one: (one.at, one.id))
+    n, c = len(turns), math.ceil(len(turns) / size)
+    assert len(found) == c
+    assert all(1 <= len(cluster) <= size for cluster in found)
+    place = {one.id: number for number, cluster in enumerate(found) for one in cluster}
+    assert all(place[one.id] == i * c // n for i, one in enumerate(flat))
+
 
 LONG = (
     "The yard was quiet today and Ottilie came by with two buckets of paint. Never leave the shed unlocked. "
@@ -24,7 +67,7 @@ def elevated(memory: Memory) -> list[str]:
 
 @pytest.mark.requirement("COMP-2")
 @pytest.mark.parametrize("rule", RULES)
-def test_a_rule_is_kept_word_for_word_and_enters_no_summary(memory: Memory, rule: str) -> None:
+def test_a_rule_is_kept_verbatim_and_is_in_no_summary(memory: Memory, rule: str) -> None:
     turns = ingest(memory, [*boatyard(6), user(rule), *boatyard(40, seed=1)])
     memory.compact("yard", force=True)
     view = memory.active("yard")
@@ -51,14 +94,14 @@ def test_a_rule_is_kept_word_for_word_and_enters_no_summary(memory: Memory, rule
     ],
     ids=lambda channel: "-".join(map(str, channel.values())),
 )
-def test_what_is_not_the_users_own_and_steady_word_is_no_guidance(memory: Memory, channel: dict[str, object]) -> None:
+def test_text_of_other_origin_or_low_stability_is_not_guidance(memory: Memory, channel: dict[str, object]) -> None:
     ingest(memory, [*({"content": rule, **channel} for rule in RULES), *boatyard(30)])
     made = memory.compact("yard", force=True)
     assert (made.protected, elevated(memory)) == (0, [])
 
 
 @pytest.mark.requirement("COMP-2")
-def test_of_a_long_turn_its_rules_are_kept_and_the_rest_is_summarised(memory: Memory) -> None:
+def test_rules_of_a_long_turn_are_kept_and_the_rest_is_summarised(memory: Memory) -> None:
     turns = ingest(memory, [user(LONG), *boatyard(30)])
     memory.compact("yard", force=True)
     view = memory.active("yard")
@@ -87,7 +130,7 @@ def test_a_secret_in_a_rule_is_masked(memory: Memory) -> None:
 
 
 @pytest.mark.requirement("COMP-3")
-def test_what_only_reads_like_guidance_is_kept_by_the_booster(open_memory: OpenMemory) -> None:
+def test_the_booster_protects_sentences_that_sound_like_guidance(open_memory: OpenMemory) -> None:
     wish = "I hate it when your answers begin with an apology."
     talk = [user("The wind at the pier is usually from the west."), user(wish), *boatyard(30)]
     memory = open_memory(embedder="static")

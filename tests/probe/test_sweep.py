@@ -1,4 +1,4 @@
-"""A sweep over the weights of recall: half of the probes choose, the other half judges."""
+"""Parameter sweeps: half of the probes choose, the other half confirms."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from holdfast.errors import InputError
 from holdfast.memory import Memory
 from holdfast.probe.probes import Probe
-from holdfast.probe.sweep import WEIGHTS, read_steps, sweep, usual_steps
+from holdfast.probe.sweep import WEIGHTS, default_steps, read_steps, sweep
 from holdfast.settings import RecallSettings, Settings
 from holdfast.testing import HashEmbedder
 from tests.support.memories import QUICK, assistant, user
@@ -24,7 +24,7 @@ Opening = Callable[[Settings], AbstractContextManager[Memory]]
 
 @pytest.fixture
 def opening(tmp_path: Path) -> Opening:
-    """A store where, of each thing, the user says something and the assistant repeats the question."""
+    """Fill a store in which the user states each fact and the assistant repeats the question."""
     path = tmp_path / "memory.db"
 
     @contextmanager
@@ -52,7 +52,7 @@ def probes(opening: Opening) -> list[Probe]:
 
 
 @pytest.mark.requirement("EVAL-1")
-def test_a_sweep_finds_the_weight_that_helps_and_the_other_half_bears_it_out(opening: Opening) -> None:
+def test_a_sweep_finds_a_helpful_weight_that_is_confirmed(opening: Opening) -> None:
     spoilt = replace(QUICK, recall=replace(QUICK.recall, user_preference=0.0))
     found = sweep(opening, probes(opening), spoilt, {"user_preference": (3.0,), "number_preference": (0.1,)})
     assert (found.tuned_on, found.checked_on, found.tried) == (5, 5, 3)
@@ -64,7 +64,7 @@ def test_a_sweep_finds_the_weight_that_helps_and_the_other_half_bears_it_out(ope
 
 
 @pytest.mark.requirement("EVAL-1")
-def test_a_sweep_never_proposes_what_lowers_the_first_place(opening: Opening) -> None:
+def test_a_sweep_never_proposes_a_lower_p_at_1(opening: Opening) -> None:
     found = sweep(opening, probes(opening), QUICK, {"user_preference": (-3.0,), "words": (0.3,)})
     assert found.best is None and found.change is None
     assert [one.settings for one in found.front] == [{}]
@@ -72,24 +72,24 @@ def test_a_sweep_never_proposes_what_lowers_the_first_place(opening: Opening) ->
 
 
 @pytest.mark.requirement("EVAL-1")
-def test_the_same_sweep_gives_the_same_answer(opening: Opening) -> None:
+def test_a_sweep_is_deterministic(opening: Opening) -> None:
     asked = probes(opening)
     steps = {"told": (0.1, 0.5)}
     assert sweep(opening, asked, QUICK, steps) == sweep(opening, list(reversed(asked)), QUICK, steps)
 
 
 @pytest.mark.requirement("EVAL-1")
-def test_steps_are_read_and_refused_by_name() -> None:
+def test_sweep_steps_are_read_or_refused_by_name() -> None:
     assert read_steps(["words=.2,.4", "recall.b=0.5"]) == {"words": [0.2, 0.4], "b": [0.5]}
-    usual = usual_steps(RecallSettings())
+    usual = default_steps(RecallSettings())
     assert sum(map(len, usual.values())) == 24 and set(usual) == set(WEIGHTS)
-    with pytest.raises(InputError, match=r"no number recall\.ranker"):
+    with pytest.raises(InputError, match=r"no number 'ranker'"):
         read_steps(["ranker=1"])
     with pytest.raises(InputError, match="write NAME=VALUE"):
         read_steps(["words=much"])
 
 
 @pytest.mark.requirement("EVAL-1")
-def test_too_few_probes_are_refused(opening: Opening) -> None:
+def test_a_sweep_needs_enough_probes(opening: Opening) -> None:
     with pytest.raises(InputError, match="needs 8 probes"):
         sweep(opening, probes(opening)[:5], QUICK)

@@ -1,4 +1,4 @@
-"""The recent as such, and one conversation in order."""
+"""Recent turns and exchanges, and a session in order."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FRESH = itertools.count()
 
 
 @pytest.mark.requirement("RECALL-5")
-def test_recent_is_newest_first_by_the_time_things_were_said(open_memory: OpenMemory) -> None:
+def test_recent_is_newest_first_by_event_time(open_memory: OpenMemory) -> None:
     memory = open_memory(clock=FixedClock(NOON))
     ages = list(range(100))
     random.Random(5).shuffle(ages)
@@ -31,7 +31,7 @@ def test_recent_is_newest_first_by_the_time_things_were_said(open_memory: OpenMe
 
 
 @pytest.mark.requirement("RECALL-5")
-def test_of_turns_said_at_one_moment_the_later_line_of_the_log_comes_first(open_memory: OpenMemory) -> None:
+def test_of_turns_with_equal_time_the_later_in_the_log_comes_first(open_memory: OpenMemory) -> None:
     memory = open_memory(clock=FixedClock(NOON))
     memory.ingest_many([user(f"turn {n}") for n in range(5)])
     memory.ingest("elsewhere", session="other")
@@ -39,7 +39,7 @@ def test_of_turns_said_at_one_moment_the_later_line_of_the_log_comes_first(open_
 
 
 @pytest.mark.requirement("RECALL-5")
-def test_since_counts_until_does_not_and_a_session_stands_alone(open_memory: OpenMemory) -> None:
+def test_since_is_inclusive_until_exclusive_and_session_filters(open_memory: OpenMemory) -> None:
     memory = open_memory(clock=FixedClock(NOON))
     for hour in range(10):
         memory.ingest(f"{hour}h", at=NOON - timedelta(hours=hour), session="even" if hour % 2 == 0 else "odd")
@@ -54,7 +54,7 @@ def test_since_counts_until_does_not_and_a_session_stands_alone(open_memory: Ope
 @pytest.mark.requirement("RECALL-5")
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from("ab"), st.booleans()), max_size=12), st.data())
-def test_recent_agrees_with_a_sorted_list(
+def test_recent_equals_a_sorted_list(
     open_memory: OpenMemory, said: list[tuple[int, str, bool]], data: st.DataObject
 ) -> None:
     memory = open_memory(f"ns {next(FRESH)}", embedder="none")
@@ -104,7 +104,7 @@ def test_an_exchange_is_a_question_with_its_answer(open_memory: OpenMemory) -> N
 
 
 @pytest.mark.requirement("RECALL-5")
-def test_an_answer_comes_from_the_questions_own_session_and_not_from_what_was_forgotten(memory: Memory) -> None:
+def test_an_answer_is_from_the_same_session_and_not_forgotten(memory: Memory) -> None:
     memory.ingest("question", session="a")
     memory.ingest("of another talk", role="assistant", session="b")
     gone = memory.ingest("wrong answer", role="assistant", session="a")
@@ -123,7 +123,7 @@ def test_forgotten_turns_do_not_use_up_the_limit(memory: Memory) -> None:
 
 
 @pytest.mark.requirement("RECALL-6")
-def test_a_thread_is_in_the_order_it_was_heard_whatever_the_times(memory: Memory) -> None:
+def test_a_thread_is_in_order_of_arrival(memory: Memory) -> None:
     for number, day in enumerate((3, 1, 2)):
         memory.ingest(f"turn {number}", at=f"2026-01-0{day}", session="s")
     assert texts(memory.thread("s")) == ["turn 0", "turn 1", "turn 2"]
@@ -131,7 +131,7 @@ def test_a_thread_is_in_the_order_it_was_heard_whatever_the_times(memory: Memory
 
 
 @pytest.mark.requirement("RECALL-6")
-def test_sessions_that_go_on_at_once_never_interleave(open_memory: OpenMemory) -> None:
+def test_concurrent_sessions_never_interleave(open_memory: OpenMemory) -> None:
     memory = open_memory()
     messages = month()[:200]
     shuffled = list(messages)
@@ -146,7 +146,7 @@ def test_sessions_that_go_on_at_once_never_interleave(open_memory: OpenMemory) -
 
 
 @pytest.mark.requirement("RECALL-6")
-def test_a_thread_longer_than_a_page_is_whole(memory: Memory) -> None:
+def test_a_thread_longer_than_a_page_is_complete(memory: Memory) -> None:
     memory.ingest_many([user(f"turn {number}") for number in range(1203)])
     for turn in memory.thread("default")[499:502]:
         memory.forget(turn.id)
@@ -154,7 +154,7 @@ def test_a_thread_longer_than_a_page_is_whole(memory: Memory) -> None:
 
 
 @pytest.mark.requirement("RECALL-5", "RECALL-6")
-def test_the_month_reads_as_it_was_written(open_memory: OpenMemory) -> None:
+def test_the_demo_month_reads_as_it_was_written(open_memory: OpenMemory) -> None:
     memory = open_memory()
     ingest_month(memory)
     newest = memory.recent(1000)

@@ -1,4 +1,4 @@
-"""What replaced what, and the world as it stood at a time."""
+"""Histories of records, and `as_of` queries."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def live(memory: Memory) -> dict[str, Record]:
 
 
 @pytest.mark.requirement("MERGE-4")
-def test_history_shows_the_whole_chain_from_any_of_its_records(memory: Memory) -> None:
+def test_history_shows_the_whole_chain_from_any_record(memory: Memory) -> None:
     newest = live(memory)[PORTS["2026-05-02T10:00:00Z"]]
     told = memory.history(newest.id)
     assert [version.record.text for version in told.versions] == list(PORTS.values())
@@ -51,7 +51,7 @@ def test_history_shows_the_whole_chain_from_any_of_its_records(memory: Memory) -
 
 
 @pytest.mark.requirement("MERGE-4", "INV-6")
-def test_each_version_has_its_source_and_its_reasons(memory: Memory) -> None:
+def test_each_version_has_its_sources_and_reasons(memory: Memory) -> None:
     newest = live(memory)[PORTS["2026-05-02T10:00:00Z"]]
     for version in memory.history(newest.id).versions:
         (source,) = version.sources
@@ -63,7 +63,7 @@ def test_each_version_has_its_source_and_its_reasons(memory: Memory) -> None:
 
 
 @pytest.mark.requirement("MERGE-4")
-def test_what_was_never_replaced_is_a_history_of_one(memory: Memory) -> None:
+def test_a_record_that_was_never_replaced_has_one_version(memory: Memory) -> None:
     cats = live(memory)["I have two cats called Miso and Nori."]
     (version,) = memory.history(cats.id).versions
     assert version.record == cats and version.live
@@ -73,7 +73,7 @@ def test_what_was_never_replaced_is_a_history_of_one(memory: Memory) -> None:
 
 
 @pytest.mark.requirement("MERGE-4", "MERGE-2")
-def test_a_merged_record_tells_of_every_turn_that_said_it(memory: Memory) -> None:
+def test_a_merged_record_lists_all_its_turns(memory: Memory) -> None:
     memory.ingest("I have two cats called Miso and Nori.", at="2026-05-04T10:00:00Z")
     memory.flush()
     cats = live(memory)["I have two cats called Miso and Nori."]
@@ -84,7 +84,7 @@ def test_a_merged_record_tells_of_every_turn_that_said_it(memory: Memory) -> Non
 
 
 @pytest.mark.requirement("MERGE-4")
-def test_the_history_of_a_turn_is_the_records_it_made(memory: Memory) -> None:
+def test_the_history_of_a_turn_lists_its_records(memory: Memory) -> None:
     turns = memory.thread("default")
     (version,) = memory.history(turns[0].id).versions
     assert version.record.text == turns[0].text and not version.live
@@ -99,7 +99,7 @@ def test_an_unknown_id_has_no_history(memory: Memory) -> None:
 
 
 @pytest.mark.requirement("INV-3", "MERGE-4")
-def test_a_rebuild_leaves_every_history_as_it_was(memory: Memory) -> None:
+def test_a_rebuild_keeps_every_history(memory: Memory) -> None:
     ids = [turn.id for turn in memory.thread("default")] + [record.id for record in live(memory).values()]
     before = [plain(memory.history(one)) for one in ids]
     memory.rebuild()
@@ -118,14 +118,12 @@ def test_a_rebuild_leaves_every_history_as_it_was(memory: Memory) -> None:
         (None, "2026-05-02T10:00:00Z"),
     ],
 )
-def test_as_of_serves_the_record_that_was_live_then_and_no_later_one(
-    memory: Memory, as_of: str | None, expected: str | None
-) -> None:
+def test_as_of_returns_the_record_that_was_live_then(memory: Memory, as_of: str | None, expected: str | None) -> None:
     found = memory.search("which port does the API of our shop run on?", kind="fact", as_of=as_of)
     ports = [hit.text for hit in found if "port" in hit.text]
     assert ports == ([] if expected is None else [PORTS[expected]])
 
 
 @pytest.mark.requirement("MERGE-4", "RECALL-5")
-def test_recent_records_are_the_live_ones(memory: Memory) -> None:
+def test_recent_records_are_live(memory: Memory) -> None:
     assert set(live(memory)) == {PORTS["2026-05-02T10:00:00Z"], "I have two cats called Miso and Nori."}

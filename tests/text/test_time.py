@@ -1,7 +1,8 @@
-"""Times that a sentence names are read against the moment it was said."""
+"""Times that a sentence names are resolved against the time of the sentence."""
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime
 
 import pytest
@@ -34,7 +35,7 @@ SUNDAY = datetime(2026, 11, 15, 9, 30, tzinfo=UTC)
         ("we fly in two weeks", "in two weeks", "2026-11-23", "2026-11-30"),
     ],
 )
-def test_a_time_in_words_becomes_the_days_it_means(text: str, phrase: str, start: str, end: str) -> None:
+def test_a_time_in_words_becomes_a_range_of_days(text: str, phrase: str, start: str, end: str) -> None:
     (span,) = read_spans(text, SUNDAY)
     assert (span.phrase, span.start.date().isoformat(), span.end.date().isoformat()) == (phrase, start, end)
 
@@ -42,19 +43,17 @@ def test_a_time_in_words_becomes_the_days_it_means(text: str, phrase: str, start
 @pytest.mark.parametrize(
     "text", ["we may 12 of them", "it may be so", "31 June", "Mondays are bad", "march on", "the second of three", ""]
 )
-def test_what_is_no_time_is_left_alone(text: str) -> None:
+def test_other_words_are_not_read_as_times(text: str) -> None:
     assert read_spans(text, SUNDAY) == []
 
 
-def test_several_times_come_in_the_order_they_are_named() -> None:
+def test_several_times_are_returned_in_order() -> None:
     spans = read_spans("We met last Friday and will meet again on 3 December", SUNDAY)
     assert [span.phrase for span in spans] == ["last Friday", "3 December"]
 
 
 @pytest.mark.parametrize("text", ["in may " * 15_000, "1" * 100_000, "next " * 20_000, "a couple of " * 8_000])
-def test_hostile_text_is_read_quickly(text: str) -> None:
-    import time
-
+def test_times_in_hostile_text_are_read_quickly(text: str) -> None:
     start = time.process_time()
     read_spans(text[:100_000], SUNDAY)
     assert time.process_time() - start < 2.0
