@@ -60,7 +60,7 @@ def test_a_wrong_password_is_reported_but_not_shown(postgres: Engine, url: str) 
             server.run("SELECT pg_reload_conf()")
         try:
             wrong = address.replace("hunter2", "hunter3")
-            with pytest.raises(StoreError, match=r"does not let this role in .*password of the address") as caught:
+            with pytest.raises(StoreError, match=r"does not let this role in .*password in the address") as caught:
                 open_store(wrong, QUICKLY)
             assert "hunter3" not in str(caught.value) and not isinstance(caught.value, StoreBusy)
         finally:

@@ -16,6 +16,7 @@ from holdfast.log.messages import new_id
 from holdfast.memory import Memory
 from holdfast.settings import DoctorSettings, IndexSettings
 from holdfast.store.sqlite.transaction import position, vector_position
+from holdfast.store.store import Store
 from holdfast.store.types import Space
 from holdfast.testing import FailingEmbedder, FixedClock, HashEmbedder
 from holdfast.upkeep.findings import Diagnosis, Finding

@@ -269,7 +269,7 @@ def _meaning(name: str) -> tuple[str, bool]:
 
 
 def _is_key(value: str) -> bool:
-    return _random(value) and _entropy(value) >= _KEY_ENTROPY and not _PLACE.match(value)
+    return _random(value) and _entropy(value) >= _KEY_ENTROPY and not _PATH_OR_URL.match(value)
 
 
 def _is_variable(name: str, value: str) -> bool:
@@ -309,7 +309,7 @@ _REFERENCE = re.compile(
     r"[A-Za-z_]\w*+(?>(?:\.[A-Za-z_]\w*+)+)|[A-Z][A-Z0-9]*+(?>(?:_[A-Z0-9]++)+)|[a-z]++(?>(?:_[a-z]++)+)"
 )
 """self.token, MY_TOKEN, new_password: a name of a value, not a value."""
-_PLACE = re.compile(r"[~.]{0,2}/|[a-z]{1,6}://|[A-Za-z]:\\|[\w-]++(?>(?:/[\w-]++)*)\.[a-z]{2,4}$")
+_PATH_OR_URL = re.compile(r"[~.]{0,2}/|[a-z]{1,6}://|[A-Za-z]:\\|[\w-]++(?>(?:/[\w-]++)*)\.[a-z]{2,4}$")
 _MEASURE = re.compile(
     r"\d++[+-]?(?:char|digit|letter|day|week|month|year|hour|min|bit|time|x\b|st\b|nd\b|rd\b|th\b)"
     r"|\d{4}-\d\d(?:-\d\d)?$|\d{1,2}:\d\d|1password|2fa\b|v\d",
