@@ -112,6 +112,13 @@ class Record:
     """Number and time of retrievals (KEEP-1). They do not take part in comparisons."""
     metadata: Metadata = field(default_factory=dict)
 
+    @property
+    def display(self) -> str:
+        """The text as it can be understood alone: with its speaker and the sentence before it, where it needs them."""
+        lead, speaker = self.metadata.get("lead"), self.metadata.get("speaker")
+        text = f"{lead} {self.text}" if lead else self.text
+        return f"{speaker}: {text}" if speaker else text
+
 
 class Entry(StrEnum):
     """Kind of a log line: a turn, an act of the operator, or the output of a model."""

@@ -361,14 +361,17 @@ class ChatSettings:
 class AdmitSettings:
     enabled: bool = True
     """Whether turns are gated and records made of them. Off: a log that is searched, and nothing else."""
-    durability: float = 0.61
-    """A turn yields records when the chance that it helps a future conversation reaches this: between what HaluMem's
-    gold points ask for (at .63 nine in ten are kept) and what DailyDialog's small talk allows (.59): docs/quality.md.
-    What the user asks to be remembered is kept whatever its chance (admit/extract.py)."""
-    sentence_durability: float = 0.5
-    """… and of its sentences those that reach this, or the best one."""
-    change_durability: float = 0.2
-    """… and those from here on whose only worth may be that they change something remembered."""
+    worth: float = 0.5
+    """A sentence is kept if the probability that it helps a later conversation is at least this."""
+    rule: float = 0.4
+    """A sentence is a standing rule for the assistant from this probability on."""
+    own: float = 0.5
+    """A sentence counts as the user's own words from this probability on."""
+    alone: float = 0.5
+    """A sentence that is less likely to be understood alone keeps the sentence before it as its lead."""
+    slight: float = 0.12
+    """From this probability of being worth keeping a sentence is kept if it changes something remembered."""
+    slight_per_turn: int = 2
     records_per_turn: int = 8  # ADMIT-6
     recited_lines: int = 3
     """A list that repeats so many earlier statements word for word was recalled by a host (admit/echo.py): two a
@@ -413,6 +416,8 @@ class MergeSettings:
     reworded: float = 0.78
     """Share of `same` from which two texts with the same deciding words, every one, are one claim. Measured on STS-B,
     MRPC and SICK: from .90 down to .70 (static) 40 % more are merged right, and still no contradiction."""
+    paraphrase: float = 0.5
+    """Cosine from which the reader is asked whether two statements say the same."""
     supersede: bool = True
     """Off: nothing is retired by rules; a differing statement is kept beside the old one."""
     neighbours: int = 8

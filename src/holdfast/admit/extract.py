@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 from holdfast.admit import floor as junk
-from holdfast.gate.durability import Weighed, weigh_all, weights_version
+from holdfast.gate.own_words import own_words
+from holdfast.gate.reader import READER_VERSION, Sentence, read_sentences
 from holdfast.model import Kind, Provenance, Role, Turn
 from holdfast.settings import AdmitSettings
 from holdfast.text.time import read_spans
@@ -193,13 +194,6 @@ class Candidate:
     notes: dict[str, object] = field(default_factory=dict)
 
 
-@runtime_checkable
-class ExtractsMany(Protocol):
-    """An extractor that reads many turns in less time than one by one."""
-
-    def extract_all(self, turns: Sequence[tuple[Turn, Sequence[Turn]]]) -> list[list[Candidate]]: ...
-
-
 class Extractor(Protocol):
     """Turns in, candidates out. It never decides what is stored."""
 
@@ -218,97 +212,81 @@ _HEDGE = re.compile(
     re.IGNORECASE,
 )
 _CONFIRMS = re.compile(r"(?:yes|yeah|yep|yup|right|correct|exactly|indeed|that['’]s right|true)\b", re.IGNORECASE)
-_RULE = re.compile(
-    r"\b(?:from now on|in future|always|never|make sure|don['’]t ever|do not ever|remember (?:that|this|to)"
-    r"|please (?:always|never|don['’]t|do not)|call me|stop \w+ing|no \w+ without|ask me before|only ever)\b",
-    re.IGNORECASE,
-)
-_DECISION = re.compile(
-    r"\b(?:(?:i|we)(?:['’]ve| have)? (?:decided|agreed|chose|chosen|settled on|switched|opted)|decision:|going with"
-    r"|changed my mind|instead of|no longer|from .{1,40} to .{1,40}|moved? (?:it |this )?to)\b",
-    re.IGNORECASE,
-)
-_PREFERENCE = re.compile(
-    r"\b(?:prefer|favou?rites?|i (?:really |absolutely |still )?(?:like|love|enjoy|hate|dislike|adore)|can['’]t stand"
-    r"|rather (?:have|not)|allergic|fan of|not a fan|obsessed with|my go-to|i['’]m into)\b",
-    re.IGNORECASE,
-)
-
-_CHANGE = re.compile(
-    r"\d|\b(?:now|no longer|instead|actually|any ?more|changed|moved|moves|switched|quit|stopped|became|postponed)\b",
-    re.IGNORECASE,
-)
-_SPOKEN = (Role.USER, Role.ASSISTANT)
+_KINDS = {"preference": Kind.PREFERENCE, "decision": Kind.DECISION, "rule": Kind.GUIDANCE}
+"""Record kinds of the reader's kinds; the others are facts."""
+_LEAD_CHARS = 240
 
 # ADMIT-5: a direct statement, one that confirms what the assistant said, one that is only implied.
 _DIRECT, _CONFIRMED, _HEDGED = 0.9, 0.7, 0.6
 
 
 class DeterministicExtractor:
+    """Finds the sentences of a turn that are worth keeping, with the reader (gate/reader.py)."""
+
     def __init__(self, settings: AdmitSettings) -> None:
         self._settings = settings
 
     def extract(self, turn: Turn, before: Sequence[Turn]) -> list[Candidate]:
-        (found,) = self.extract_all([(turn, before)])
-        return found
-
-    def extract_all(self, turns: Sequence[tuple[Turn, Sequence[Turn]]]) -> list[list[Candidate]]:
-        """Many turns, each as `extract` reads it, in less time."""
-        weighed = weigh_all(
-            [
-                (turn.text, answers_question(before), [one.text for one in before if one.role in _SPOKEN])
-                for turn, before in turns
-            ]
+        """Return the statements and rules of a turn, then slighter ones that count only if they change a record."""
+        previous = before[-1] if before else None
+        own = own_words(turn.text, self._settings.own_chars)
+        pasted = [(part.start, part.end) for part in own.parts]
+        read = read_sentences(
+            turn.text[: self._settings.own_chars],
+            previous.text if previous else "",
+            previous is not None and previous.role is turn.role,
+            pasted,
         )
-        return [self._found(turn, before, one) for (turn, before), one in zip(turns, weighed, strict=True)]
-
-    def _found(self, turn: Turn, before: Sequence[Turn], weighed: Weighed) -> list[Candidate]:
-        answers = answers_question(before)
-        asked = requested(weighed.sentences)
-        worth = sorted({*self._worth(weighed), *asked})
-        kept = [self._candidate(turn, before, weighed, number, answers, asked.get(number)) for number in worth]
-        changes = [number for number in self._changes(weighed) if number not in worth]
-        return kept + [
-            replace(self._candidate(turn, before, weighed, number, answers, None), slight=True) for number in changes
-        ]
-
-    def _changes(self, weighed: Weighed) -> list[int]:
-        """Sentences that may change what is remembered: "it is port 7070 now", said again with another number."""
-        return [
-            at
-            for at, (sentence, one) in enumerate(zip(weighed.sentences, weighed.each, strict=True))
-            if one >= self._settings.change_durability and _CHANGE.search(sentence) and not sentence.endswith("?")
-        ]
-
-    def _worth(self, weighed: Weighed) -> list[int]:
-        """Sentences that are likely enough on their own; in a turn that is as a whole, its best one at least."""
-        if weighed.whole < self._settings.durability:
-            return []
-        worth = [at for at, one in enumerate(weighed.each) if one >= self._settings.sentence_durability]
-        return worth or [max(range(len(weighed.each)), key=lambda at: weighed.each[at])]
+        read = [one for one in read if not any(start <= one.start < end for start, end in pasted)]
+        asked = requested([one.text for one in read])
+        kept: list[Candidate] = []
+        slight: list[Candidate] = []
+        for number, one in enumerate(read):
+            if one.own < self._settings.own and number not in asked:
+                continue
+            is_rule = one.rule >= self._settings.rule
+            if is_rule or number in asked or (one.worth >= self._settings.worth and not _asks(one.text)):
+                kept.append(self._candidate(turn, before, read, number, asked.get(number), is_rule))
+            elif one.worth >= self._settings.slight and not _asks(one.text):
+                slight.append(replace(self._candidate(turn, before, read, number, None, False), slight=True))
+        slight.sort(key=lambda one: -one.durability)
+        return kept + slight[: self._settings.slight_per_turn]
 
     def _candidate(
-        self, turn: Turn, before: Sequence[Turn], weighed: Weighed, number: int, answers: bool, asked: str | None
+        self,
+        turn: Turn,
+        before: Sequence[Turn],
+        read: Sequence[Sentence],
+        number: int,
+        asked: str | None,
+        is_rule: bool,
     ) -> Candidate:
-        text = weighed.sentences[number]
-        confidence = _HEDGED if _HEDGE.search(text) else _DIRECT
+        one = read[number]
+        answers = number == 0 and answers_question(before)
+        confidence = _HEDGED if _HEDGE.search(one.text) else _DIRECT
         notes: dict[str, object] = {}
-        if answers and number == 0:
+        if answers:
             notes["answers"] = before[-1].text[-300:]
-            if _CONFIRMS.match(text):
+            if _CONFIRMS.match(one.text):
                 confidence = min(confidence, _CONFIRMED)
         if asked:
             notes["explicit"] = asked
-        spans = read_spans(text, turn.at)
+        else:
+            confidence = min(confidence, round(max(one.worth, one.rule), 2))
+        if one.alone < self._settings.alone and number and len(read[number - 1].text) <= _LEAD_CHARS:
+            notes["lead"] = read[number - 1].text
+        if speaker := turn.metadata.get("speaker") or turn.metadata.get("name"):
+            notes["speaker"] = speaker
+        spans = read_spans(one.text, turn.at)
         return Candidate(
-            text=text,
-            kind=_kind(text),
+            text=one.text,
+            kind=Kind.GUIDANCE if is_rule or asked == STANDING else _KINDS.get(one.kind, Kind.FACT),
             confidence=confidence,
             provenance=Provenance.USER_STATED,
             turn_ids=(turn.id,),
-            durability=weighed.each[number],
+            durability=max(one.worth, one.rule),
             when=When(spans[0].phrase, spans[0].start, spans[0].end) if spans else None,
-            criterion=weights_version(),
+            criterion=READER_VERSION,
             notes=notes,
         )
 
@@ -316,11 +294,3 @@ class DeterministicExtractor:
 def answers_question(before: Sequence[Turn]) -> bool:
     """Whether the turn before was another's question, so that a fragment may be a full answer."""
     return bool(before) and before[-1].role is not Role.USER and before[-1].text.rstrip().endswith("?")
-
-
-def _kind(text: str) -> Kind:
-    if _RULE.search(text):
-        return Kind.GUIDANCE
-    if _DECISION.search(text):
-        return Kind.DECISION
-    return Kind.PREFERENCE if _PREFERENCE.search(text) else Kind.FACT

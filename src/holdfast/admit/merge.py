@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
+from holdfast.admit.compare import is_same
 from holdfast.admit.supersede import replaces
-from holdfast.admit.topics import reading_of, same_matter
+from holdfast.admit.topics import reading_of
 from holdfast.admit.values import Reading, Word, WordKind
 from holdfast.model import Kind, Provenance
 from holdfast.models.embedder import Thresholds
@@ -367,8 +368,12 @@ def decide(
     neighbours: Sequence[Neighbour],
     thresholds: Thresholds,
     settings: MergeSettings | None = None,
+    replaced: frozenset[str] = frozenset(),
 ) -> Verdict:
-    """What happens to a new statement, given the nearest live records. Order of the neighbours does not matter."""
+    """Decide what happens to a new statement, given the nearest live records in any order.
+
+    `replaced` are records that the statement's turn replaces in the reader's judgement.
+    """
     settings = settings or MergeSettings()
     same = thresholds.same if settings.same is None else settings.same
     nearest = sorted(
@@ -383,10 +388,15 @@ def decide(
         comparison = compare(new.text, near.text)
         if near.cosine < same and comparison.likeness is not Likeness.SAME:
             continue
-        if verdict := _merge(new, near, comparison):
+        if near.id not in replaced and (verdict := _merge(new, near, comparison)):
             return verdict
         guarded = guarded or f"close to {near.id} ({near.cosine:.2f}), but {comparison.reason}"
-    kept = _retire(new, nearest, thresholds, settings) or Add(
+    for near in nearest:
+        if near.id not in replaced and near.cosine >= settings.paraphrase and is_same(near.text, new.text):
+            comparison = Comparison(Likeness.SAME, "the same in other words")
+            if verdict := _merge(new, near, comparison):
+                return verdict
+    kept = _retire(new, nearest, thresholds, settings, replaced) or Add(
         guarded or f"nothing remembered says it; the nearest is {nearest[0].id} ({nearest[0].cosine:.2f})"
     )
     return replace(kept, revises=_revised(new, nearest, kept, thresholds))
@@ -439,7 +449,11 @@ def _why_kept(wins: bool, ours: int, theirs: int, likeness: Likeness) -> str:
 
 
 def _retire(
-    new: Statement, nearest: list[Neighbour], thresholds: Thresholds, settings: MergeSettings
+    new: Statement,
+    nearest: list[Neighbour],
+    thresholds: Thresholds,
+    settings: MergeSettings,
+    replaced: frozenset[str] = frozenset(),
 ) -> Supersede | Add | None:
     """The records that the statement replaces, or that it may replace; None when it replaces nothing."""
     retired: dict[str, str] = {}
@@ -448,10 +462,12 @@ def _retire(
     meant = [id for id, found in findings.items() if found is not None and (found.sure or found.alone)]
     for near in nearest:
         found = findings.get(near.id)
-        proposed = new.supersedes == near.id and near.cosine >= thresholds.related
+        proposed = (new.supersedes == near.id and near.cosine >= thresholds.related) or near.id in replaced
         if found is None and not proposed:
             continue
-        reason = found.reason if found else "the extractor proposed it"
+        reason = found.reason if found else "its turn takes the place of what was said"
+        if near.id not in replaced and not found:
+            reason = "the extractor proposed it"
         certain = found is not None and (found.sure or (found.alone and meant == [near.id]))
         if not (settings.supersede and (proposed or certain)):
             beside[near.id] = f"unsure whether it replaces it ({reason})"
@@ -480,5 +496,5 @@ def _revised(
         if near.id not in retired
         and near.at < new.at
         and trust(new.provenance) >= trust(near.provenance)
-        and (near.id in beside or same_matter(new.text, near.text, near.cosine >= thresholds.boost))
+        and near.id in beside
     )

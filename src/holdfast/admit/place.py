@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from holdfast.admit.extract import Candidate
 from holdfast.admit.ledger import Ledger
+from holdfast.admit.compare import is_replaced
 from holdfast.admit.merge import Add, Drop, Likeness, Merge, Neighbour, Statement, Supersede, Verdict, compare
 from holdfast.admit.merge import decide as decide_merge
 from holdfast.model import Decision, Record, Turn
@@ -62,15 +63,20 @@ class Placing:
         g: float,
         sources: tuple[int, ...],
         row: int,
+        replaced: frozenset[str] = frozenset(),
     ) -> None:
-        """`sources`: the places in the log of the turns it rests on; `row`: where the ledger looked ahead for it."""
+        """Keep a candidate: as a record of its own, in the place of records it replaces, or merged into one.
+
+        `sources` are the places in the log of the turns it rests on, `row` is where the ledger looked ahead for it,
+        and `replaced` are the records that its turn replaces, if this is the statement that does (`replaced_by`).
+        """
         neighbours = self._neighbours(turn, candidate, vector, row)
         statement = Statement(
             candidate.text, candidate.kind, candidate.provenance, candidate.confidence, turn.at, candidate.turn_ids,
             supersedes=candidate.supersedes,
         )  # fmt: skip
         verdict = self._said_before(turn, candidate, vector) or decide_merge(
-            statement, neighbours, self._thresholds, self._settings.merge
+            statement, neighbours, self._thresholds, self._settings.merge, replaced
         )
         if candidate.slight and isinstance(verdict, Add):
             why = "too slight to keep on its own, and it changes nothing remembered"
@@ -88,6 +94,24 @@ class Placing:
             self._notes.count(turn, "triggers")
             if isinstance(verdict, Add):
                 self._notes.count(turn, "redundant adds")
+
+    def replaced_by(
+        self, turn: Turn, said: str, candidates: Sequence[Candidate], vectors: NDArray[np.float32], first: int
+    ) -> list[frozenset[str]]:
+        """Return for each candidate the records that the turn replaces through it.
+
+        A record is judged against the whole turn, which says more about a change than one of its sentences, and is
+        replaced by the candidate that is nearest to it.
+        """
+        best: dict[str, tuple[float, int]] = {}
+        for number, candidate in enumerate(candidates):
+            for near in self._neighbours(turn, candidate, vectors[number], first + number):
+                if self._ledger.get(near.id).at >= turn.at or not is_replaced(near.text, said):
+                    continue
+                best[near.id] = max(best.get(near.id, (-1.0, 0)), (near.cosine, -number))
+        return [
+            frozenset(one for one, (_, at) in best.items() if at == -number) for number in range(len(candidates))
+        ]
 
     def _neighbours(self, turn: Turn, candidate: Candidate, vector: NDArray[np.float32], row: int) -> list[Neighbour]:
         """The records it may repeat, which are near in meaning, and those it may replace, which share its words."""

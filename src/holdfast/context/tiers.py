@@ -97,19 +97,15 @@ def tail(view: Snapshot, session: str, conversation: Conversation, settings: Set
 def elevated(
     found: Sequence[Guidance], view: Snapshot, conversation: Conversation, embedder: Embedder | None, settings: Settings
 ) -> list[Candidate]:
-    """Guidance near enough to the question, nearest first; only what compaction protected, and what still holds."""
-    related = embedder.profile.thresholds.related if embedder is not None else 0.0
+    """Return the user's standing rules that still hold, nearest to the question first (RULE-1)."""
     read = view.turns_by_id([turn_id for one in found for turn_id in one.record.turn_ids])
     made = []
     for one in found:
         record = one.record
         turns = [read[turn_id] for turn_id in record.turn_ids if turn_id in read]
         item = Item(record.id, record.text, "user", "guidance", record.at)
-        why_not = _why_not_elevated(one, turns, view, conversation, related, settings)
-        if one.similarity is None:
-            reason = f"protected by compaction; meaning is silent, {one.shared:.0%} of the question's words"
-        else:
-            reason = f"protected by compaction; similarity {one.similarity:.2f} is above {related:g}"
+        why_not = _why_not_elevated(one, turns, view, conversation)
+        reason = "a rule of the user's" + ("" if one.similarity is None else f", similarity {one.similarity:.2f}")
         # Of a page only its rules are kept.
         whole = all(plain(turn.text) == plain(record.text) for turn in turns)
         near = one.similarity or 0.0
@@ -118,21 +114,9 @@ def elevated(
 
 
 def _why_not_elevated(
-    one: Guidance,
-    turns: Sequence[Turn],
-    view: Snapshot,
-    conversation: Conversation,
-    related: float,
-    settings: Settings,
+    one: Guidance, turns: Sequence[Turn], view: Snapshot, conversation: Conversation
 ) -> str:
     record = one.record
-    if not is_protected(record):
-        return "no compaction protected it"
-    if one.similarity is None:
-        if one.shared < settings.recall.floor_share:
-            return f"meaning is silent, and it holds {one.shared:.0%} of the question's words"
-    elif one.similarity <= related:
-        return f"similarity {one.similarity:.2f} is not above {related:g}"
     if not is_own_word(record, turns):
         return "it is not the user's own word"
     if gone := why_gone(turns, view):

@@ -1,0 +1,185 @@
+"""How a new statement relates to one that is remembered: the same, a replacement, or something else.
+
+The reader proposes a relation; code decides. Two texts count as the same only if nothing that carries the meaning
+differs: numbers, names, weekdays and the like, negation, and who does what (MERGE-3). One replaces another only if the
+reader is sure and both are about one matter (BEL-4). In doubt both stay.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from functools import lru_cache
+
+from holdfast.gate.reader import RELATIONS, relation_of
+from holdfast.text.words import terms
+
+SAME = 0.6
+"""From this probability on two statements that pass the guard are one."""
+REPLACES = 0.6
+"""From this probability on a statement is retired. Chosen on the development lives: lower, and current facts go too."""
+_LONGEST = 2_000  # characters; a longer text is not one statement
+
+
+def is_same(old: str, new: str) -> bool:
+    """Return whether two statements say the same in other words."""
+    if max(len(old), len(new)) > _LONGEST:
+        return False
+    return relation_of(old, new)[RELATIONS.index("same")] >= SAME and differs(old, new) is None
+
+
+def is_replaced(old: str, said: str) -> bool:
+    """Return whether what a turn says takes the place of an older statement."""
+    if max(len(old), len(said)) > _LONGEST or not about_the_same(old, said):
+        return False
+    return replacement(old, said) >= REPLACES
+
+
+def replacement(old: str, said: str) -> float:
+    """Return the probability that a turn replaces an older statement; a contradiction counts half."""
+    found = dict(zip(RELATIONS, relation_of(old, said), strict=True))
+    return found["replaces"] + 0.5 * found["contradicts"]
+
+
+# --- the value guard
+
+_NUMBER_WORDS = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+    "eighteen nineteen twenty"
+).split()
+_NUMBERS = {word: str(value) for value, word in enumerate(_NUMBER_WORDS)}
+_NUMBERS |= {
+    "thirty": "30",
+    "forty": "40",
+    "fifty": "50",
+    "sixty": "60",
+    "seventy": "70",
+    "eighty": "80",
+    "ninety": "90",
+}
+_NUMBERS |= {"hundred": "100", "thousand": "1000", "once": "1", "twice": "2", "half": "0.5", "dozen": "12"}
+_NUMBERS |= {"first": "1", "second": "2", "third": "3", "fourth": "4", "fifth": "5"}
+_CLASSES = (
+    "monday tuesday wednesday thursday friday saturday sunday",
+    "january february march april may june july august september october november december",
+    "morning noon afternoon evening night midnight",
+    "spring summer autumn fall winter",
+    "mother father brother sister son daughter uncle aunt cousin nephew niece husband wife mum mom dad grandmother "
+    "grandfather gran grandma grandpa grandson granddaughter partner boyfriend girlfriend friend boss colleague neighbour",
+    "left right north south east west upstairs downstairs",
+    "red blue green yellow black white brown grey gray pink purple orange",
+    "before after until since from to into onto without with over under above below inside outside",
+    "buy sell borrow lend give get teach learn rent let win lose start stop open close arrive leave",
+    "more less fewer most least always never sometimes often rarely seldom usually",
+    "left-handed right-handed older younger bigger smaller taller shorter better worse early late earlier later",
+    "he she they i we you his her their my our your him them me us",
+)
+"""Words of one class: near in meaning to any embedding, and each another fact."""
+_CLASS_OF = {word: number for number, line in enumerate(_CLASSES) for word in line.split()}
+_MERGED = {
+    "my": "i",
+    "me": "i",
+    "our": "we",
+    "us": "we",
+    "his": "he",
+    "him": "he",
+    "her": "she",
+    "their": "they",
+    "them": "they",
+}
+_NEGATIONS = frozenset(
+    "not no never none nobody nothing neither nor without cannot can't don't doesn't didn't won't wouldn't isn't aren't "
+    "wasn't weren't haven't hasn't hadn't shouldn't couldn't hardly barely refuse refuses refused stopped quit quits avoid "
+    "avoids avoided hate hates dislike dislikes nope ain't dont doesnt didnt wont isnt cant".split()
+)
+_WORD = re.compile(r"[^\W_]+(?:['’.,:/-][^\W_]+)*")
+_PLAIN = re.compile(r"[a-z]+")
+
+
+def differs(first: str, second: str) -> str | None:
+    """Return what keeps two texts from being one fact, in words; None if nothing does."""
+    one, two = _values(first), _values(second)
+    if one.numbers != two.numbers:
+        return f"the numbers differ: {_listed(one.numbers - two.numbers)} and {_listed(two.numbers - one.numbers)}"
+    if one.classed != two.classed:
+        return f"they differ in {_listed((one.classed - two.classed) + (two.classed - one.classed))}"
+    if one.negations % 2 != two.negations % 2:
+        return "one of them is negated"
+    only = (one.names - two.words) | (two.names - one.words)
+    if only:
+        return f"only one names {', '.join(sorted(only))}"
+    shared = [name for name in one.order if name in two.names or name in two.words]
+    if (
+        len(shared) > 1
+        and [n for n in two.order if n in one.names or n in one.words] != shared
+        and not _passive(first, second)
+    ):
+        return "the same names in another order"
+    return None
+
+
+@dataclass(frozen=True)
+class _Values:
+    numbers: Counter[str]
+    classed: Counter[str]
+    negations: int
+    names: frozenset[str]
+    order: tuple[str, ...]
+    """The names as they come."""
+    words: frozenset[str]
+
+
+@lru_cache(maxsize=8192)
+def _values(text: str) -> _Values:
+    numbers: Counter[str] = Counter()
+    classed: Counter[str] = Counter()
+    negations = 0
+    names: list[str] = []
+    words = set(terms(text))
+    begins = True
+    for match in _WORD.finditer(text.replace("’", "'")):
+        said = match[0]
+        word = said.lower()
+        base = word.removesuffix("'s")
+        words.add(base)
+        if base in _NEGATIONS:
+            negations += 1
+        if any(char.isdigit() for char in base):
+            numbers[base.replace(",", "")] += 1
+        elif base in _NUMBERS:
+            numbers[_NUMBERS[base]] += 1
+        single = base[:-1] if base.endswith("s") and base[:-1] in _CLASS_OF else base
+        if single in _CLASS_OF:
+            classed[_MERGED.get(single, single)] = 1
+        elif said[:1].isupper() and not begins and said not in ("I", "I'm", "I've", "I'd", "I'll"):
+            names.append(base)
+        begins = (
+            text[match.end() : match.end() + 2].strip()[:1] in (".", "!", "?", "…")
+            or "\n" in text[match.end() : match.end() + 2]
+        )
+    return _Values(numbers, classed, negations, frozenset(names), tuple(names), frozenset(words))
+
+
+def _passive(first: str, second: str) -> bool:
+    return (" by " in first) != (" by " in second)
+
+
+def _listed(words: Counter[str]) -> str:
+    return ", ".join(sorted(words)) or "nothing"
+
+
+# --- whether two texts are about one matter
+
+_COMMON = frozenset(
+    "i we you he she it they my our your his her their the a an this that these those is are was were be been am have has "
+    "had do does did will would can could should may might must and or but so if then than as at by for from in into of on "
+    "to with about now still just also too very really only not no yes more some any all there here what which who when".split()
+)
+
+
+def about_the_same(old: str, new: str) -> bool:
+    """Whether two texts share a telling word: a replacement names what it replaces, or is a plain answer to it."""
+    return bool(
+        {word for word in terms(old) if word not in _COMMON} & {word for word in terms(new) if word not in _COMMON}
+    )

@@ -1,0 +1,246 @@
+"""Gather the labels of the reader into one file of token ids: python training/reader/prepare.py --data DIR --out data.npz.json.gz
+
+DIR holds the label files as their authors wrote them (training/reader/labels in the repository):
+  chats/*.txt    labelled chats: `U abk text` / `+ abk text`, worth (0 1 b), alone (0 1), kind (one letter)
+  own/*.jsonl    chats with `planted` (not the user's own words) and `own` pieces
+  change/*.jsonl changed minds, different facts, the same and not the same in nearly the same words
+  pairs.jsonl    two statements and their relation
+and the older labels: training/labels (by turn), training/deontic (norms).
+Every item says its author, so that a model can be judged on authors it has not read.
+"""
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import re
+import sys
+from pathlib import Path
+
+from holdfast.gate.own_words import pasted_parts
+from holdfast.gate.reader import KINDS, RELATIONS, pair_tokens, sentence_spans, sentence_tokens
+
+ROOT = Path(__file__).parents[2]
+LETTERS = dict(i="fact", l="relationship", h="health", p="preference", d="decision", e="event", r="rule", t="technical", n="none")
+items: list[dict] = []
+pairs: list[dict] = []
+
+
+def add(author: str, group: str, text: str, span: tuple[int, int], prev: str, same: bool, **labels: object) -> None:
+    start, end = span
+    inside = any(part.start < (start + end) // 2 < part.end for part in pasted_parts(text))
+    tokens = sentence_tokens(text, span, prev, same, inside)
+    items.append(dict(author=author, group=group, x=tokens, **{k: v for k, v in labels.items() if v is not None}))
+
+
+def add_pair(author: str, old: str, new: str, relation: str) -> None:
+    pairs.append(dict(author=author, old=old, new=new, y=RELATIONS.index(relation)))
+
+
+def read_chats(path: Path, author: str) -> None:
+    """A turn is its sentences joined by blanks; each knows its place in it."""
+    name, prev, turn, who = "", ("", ""), [], ""
+
+    def close() -> None:
+        nonlocal prev
+        if not turn:
+            return
+        text, at = " ".join(t for t, _ in turn), 0
+        for sentence, label in turn:
+            span = (at, at + len(sentence))
+            at += len(sentence) + 1
+            kind = LETTERS[label[2]]
+            worth = {"0": 0.0, "1": 1.0, "b": 0.5}[label[0]]
+            add(author, name, text, span, prev[1], prev[0] == who, worth=worth, alone=int(label[1]) if worth else None,
+                kind=KINDS.index(kind), rule=float(kind == "rule"), own=1.0 if worth == 1 else None)
+        prev = (who, text)
+        turn.clear()
+
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if line.startswith("## "):
+            close()
+            name, prev, who = f"{author}:{line[3:].strip()}", ("", ""), ""
+        elif line.strip():
+            sign, rest = line.split(" ", 1)
+            if sign == "A":
+                close()
+                prev = ("A", rest)
+                continue
+            label, _, text = rest.partition(" ")
+            if sign != "+":
+                close()
+                who = sign
+            turn.append((text, label))
+    close()
+
+
+def read_old_labels(path: Path) -> None:
+    for line in path.read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        before = row["before"] or ""
+        text = f"{before} {row['text']}".strip()
+        span = (len(text) - len(row["text"]), len(text))
+        same = (row["context"] or "").startswith("me:") and bool(row["prev"])
+        add("first", f"first:{row['dialogue']}", text, span, row["prev"] or "", same, worth=row["worth"],
+            alone=row["alone"] if row["worth"] else None, kind=KINDS.index(row["kind"]), rule=float(row["kind"] == "rule"),
+            own=1.0 if row["worth"] == 1 else None)
+
+
+def read_turn_labels(folder: Path) -> None:
+    """By turn: of a turn that is worth nothing no sentence is; of one that is, only a single sentence is known to be."""
+    for path in sorted(folder.glob("*.jsonl")):
+        if path.name == "pairs.jsonl":
+            for line in path.read_text(encoding="utf-8").splitlines():
+                row = json.loads(line)
+                name = {"supersede": "replaces", "add": "adds", "same": "same", "contradicts": "contradicts", "adds": "adds",
+                        "unrelated": "unrelated", "different": "adds"}.get(row["relation"])
+                if name:
+                    add_pair("turns", row["old"], row["new"], name)
+            continue
+        prev = ("", "")
+        for line in path.read_text(encoding="utf-8").splitlines():
+            row = json.loads(line)
+            text, spans = row["text"], sentence_spans(row["text"])
+            if row.get("turn", 0) == 0:
+                prev = ("", "")
+            if row["speaker"] != "assistant" and (not row["durable"] or len(spans) == 1):
+                for span in spans:
+                    add("turns", f"turns:{row['dialogue']}", text, span, prev[1], prev[0] == row["speaker"], worth=float(row["durable"]))
+            prev = (row["speaker"], text)
+
+
+def read_norms(folder: Path) -> None:
+    for path in [folder / "deontic.jsonl", *sorted((folder / "deontic").glob("*.jsonl"))]:
+        for line in path.read_text(encoding="utf-8").splitlines():
+            row = json.loads(line)
+            norm = row["rule"] if "rule" in row else row.get("norm") is not None
+            text = row["text"]
+            spans = sentence_spans(text)
+            if len(spans) == 1:
+                add("norms", f"norms:{path.stem}", text, spans[0], "", False, norm=float(norm), rule=None if norm else 0.0)
+
+
+def overlaps(span: tuple[int, int], pieces: list[tuple[int, int]]) -> bool:
+    start, end = span
+    return any(min(end, e) - max(start, s) >= min(end - start, e - s) * 0.5 for s, e in pieces)
+
+
+def read_own(path: Path, author: str) -> None:
+    for line in path.read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        prev = ("", "")
+        for turn in row["turns"]:
+            text = turn["text"]
+            if turn["role"] == "user":
+                found = {name: [(m.start(), m.end()) for piece in row[name] for m in [re.search(re.escape(piece), text)] if m] for name in ("planted", "own")}
+                for span in sentence_spans(text):
+                    planted, own = overlaps(span, found["planted"]), overlaps(span, found["own"])
+                    if planted != own:
+                        # What is planted reads like something worth keeping; whether it is a rule says its kind, not ours.
+                        add(author, f"{author}:{row['id']}", text, span, prev[1], prev[0] == "user", own=float(own),
+                            worth=1.0 if own and row["kind"] != "joke" else None, rule=0.0 if planted and row["kind"] != "third_party_order" else None)
+            prev = (turn["role"], text)
+
+
+def read_changes(path: Path, author: str) -> None:
+    for line in path.read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        if row["what"] == "change":
+            new = row["new"]
+            for old in row["old"]:
+                for start, end in sentence_spans(old):
+                    sentence = old[start:end]
+                    ended = row["ended"] in sentence or sentence in row["ended"]
+                    still = any(piece in sentence or sentence in piece for piece in row["still"])
+                    if ended and not still:
+                        add_pair(author, sentence, new, "replaces")
+                    elif still and not ended:
+                        add_pair(author, sentence, new, "adds")
+            add_pair(author, row["ended"], new, "replaces")
+            if row["answer"]:
+                for start, end in sentence_spans(new):
+                    if row["answer"].lower() in new[start:end].lower() and end - start < len(new) - 4:
+                        add_pair(author, row["ended"], new[start:end], "replaces")
+            for piece in row["still"]:
+                if len(piece.split()) > 2:
+                    add_pair(author, piece, new, "adds")
+            for other in row["between"]:
+                add_pair(author, row["ended"], other, "unrelated")
+        elif row["what"] == "different":
+            add_pair(author, row["first"], row["second"], "adds")
+            add_pair(author, row["second"], row["first"], "adds")
+        elif row["what"] == "same":
+            add_pair(author, row["first"], row["second"], "same")
+            add_pair(author, row["second"], row["first"], "same")
+        elif row["what"] == "not_same":
+            add_pair(author, row["first"], row["second"], "contradicts")
+            add_pair(author, row["second"], row["first"], "contradicts")
+
+
+def add_far_pairs() -> None:
+    """A turn that tells of a change, beside statements it has nothing to do with: the nearest and some at random."""
+    import random
+
+    import numpy as np
+
+    from holdfast.models.static import shipped_embedder
+
+    chance = random.Random(4)
+    for author in sorted({one["author"] for one in pairs}):
+        olds = sorted({one["old"] for one in pairs if one["author"] == author})
+        news = sorted({one["new"] for one in pairs if one["author"] == author and one["y"] == RELATIONS.index("replaces")})
+        known = {(one["old"], one["new"]) for one in pairs}
+        mates: dict[str, set[str]] = {}
+        for one in pairs:
+            mates.setdefault(one["new"], set()).add(one["old"])
+        if len(olds) < 20:
+            continue
+        vectors, wanted = shipped_embedder().embed(olds), shipped_embedder().embed(news)
+        for new, vector in zip(news, wanted, strict=True):
+            near = [olds[at] for at in np.argsort(-(vectors @ vector))[:12]]
+            chosen = [old for old in near if old not in mates[new]][:5] + chance.sample(olds, 3)
+            for old in chosen:
+                if (old, new) not in known:
+                    add_pair(author, old, new, "unrelated")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--data", type=Path, default=ROOT / "training/reader/labels")
+    parser.add_argument("--out", type=Path, required=True)
+    given = parser.parse_args()
+    for path in sorted((given.data / "chats").glob("*.txt")):
+        read_chats(path, path.stem)
+    if (given.data / "labels_new.jsonl").exists():
+        read_old_labels(given.data / "labels_new.jsonl")
+    read_turn_labels(ROOT / "training/labels")
+    read_norms(ROOT / "training")
+    for path in sorted((given.data / "own").glob("*.jsonl")):
+        if "turns" in path.read_text()[:2000] and path.stem != "orders":
+            read_own(path, path.stem)
+    for path in sorted((given.data / "change").glob("*.jsonl")):
+        read_changes(path, path.stem)
+    if (given.data / "pairs_new.jsonl").exists():
+        for line in (given.data / "pairs_new.jsonl").read_text(encoding="utf-8").splitlines():
+            row = json.loads(line)
+            add_pair("first", row["old"], row["new"], row["rel"])
+            if row["rel"] in ("same", "contradicts", "adds", "unrelated"):
+                add_pair("first", row["new"], row["old"], row["rel"])
+    add_far_pairs()
+    for one in items:
+        one["x"] = [one["x"].ids, one["x"].segments, [round(v, 3) for v in one["x"].features]]
+    for one in pairs:
+        tokens = pair_tokens(one["old"], one["new"])
+        one["x"] = [tokens.ids, tokens.segments]
+    with gzip.open(given.out, "wt", encoding="utf-8") as file:
+        json.dump(dict(items=items, pairs=pairs), file)
+    from collections import Counter
+
+    print(len(items), Counter(one["author"] for one in items))
+    for label in ("worth", "alone", "kind", "rule", "own", "norm"):
+        print(label, Counter(round(one[label], 1) for one in items if label in one))
+    print(len(pairs), Counter((one["author"], RELATIONS[one["y"]]) for one in pairs))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,394 @@
+"""Train the reader: a teacher (bge-small, twelve layers) on the labels, then a small student on the labels and the teacher's answers.
+
+    python training/reader/train.py --data data.json.gz --unlabelled unlabelled.json.gz --bge bge_q.npz.xz --static holdfast-static-256.npz --out OUT --steps cv,teacher,student
+
+Runs on a GPU in about ten minutes. `cv` trains the teacher without one author at a time and judges on that author; `student` writes reader.npz.
+"""
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import lzma
+import math
+import random
+import time
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+HEADS = ("worth", "alone", "rule", "own", "norm")
+KINDS, RELATIONS, FEATURES = 9, 5, 16
+OUT = len(HEADS) + KINDS + RELATIONS
+dev = "cuda" if torch.cuda.is_available() else "cpu"
+T0 = time.time()
+
+
+def say(*what: object) -> None:
+    print(f"[{time.time() - T0:6.1f}s]", *what, flush=True)
+
+
+# --- models
+
+class Layer(nn.Module):
+    def __init__(self, h: int, inner: int, heads: int, drop: float) -> None:
+        super().__init__()
+        self.heads = heads
+        self.q, self.k, self.v, self.o = (nn.Linear(h, h) for _ in range(4))
+        self.i, self.f = nn.Linear(h, inner), nn.Linear(inner, h)
+        self.n1, self.n2 = nn.LayerNorm(h, 1e-12), nn.LayerNorm(h, 1e-12)
+        self.d = nn.Dropout(drop)
+
+    def forward(self, x, m):
+        b, l, h = x.shape
+        sp = lambda t: t.view(b, l, self.heads, h // self.heads).transpose(1, 2)
+        a = F.scaled_dot_product_attention(sp(self.q(x)), sp(self.k(x)), sp(self.v(x)), attn_mask=m, dropout_p=.1 if self.training else 0.)
+        x = self.n1(x + self.d(self.o(a.transpose(1, 2).reshape(b, l, h))))
+        return self.n2(x + self.d(self.f(F.gelu(self.i(x)))))
+
+
+class Reader(nn.Module):
+
+    def __init__(self, h: int, inner: int, heads: int, layers: int, segments: int = 7, drop: float = .1) -> None:
+        super().__init__()
+        self.e = nn.Embedding(30522, h)
+        self.e.weight.requires_grad = False  # so that the table can be shared with the other models
+        self.marks = nn.Embedding(4, h)  # [CLS] [SEP] line, other
+        self.p, self.s = nn.Embedding(256, h), nn.Embedding(segments, h)
+        self.x = nn.Linear(FEATURES, h)
+        self.n, self.d = nn.LayerNorm(h, 1e-12), nn.Dropout(drop)
+        self.layers = nn.ModuleList(Layer(h, inner, heads, drop) for _ in range(layers))
+        self.head = nn.Linear(2 * h, OUT)
+        nn.init.normal_(self.p.weight, std=.02); nn.init.normal_(self.s.weight, std=.02); nn.init.normal_(self.marks.weight, std=.02)
+
+    def forward(self, ids, seg, feats):
+        mask = ids > 0
+        x = self.e(ids) + self.p.weight[:ids.shape[1]][None] + self.s(seg)
+        kind = (ids == 101) * 1 + (ids == 102) * 2 + (ids == 1) * 3
+        x = x + self.marks(kind) * (kind > 0)[..., None]
+        x = torch.cat([x[:, :1] + self.x(feats)[:, None], x[:, 1:]], 1)
+        x = self.d(self.n(x))
+        m = torch.zeros(mask.shape, device=x.device, dtype=x.dtype).masked_fill(~mask, -1e4)[:, None, None, :]
+        for layer in self.layers:
+            x = layer(x, m.to(x.dtype))
+        own = (mask & ((seg == 0) | (seg == 6)))[..., None]
+        mean = (x * own).sum(1) / own.sum(1).clamp(min=1)
+        return self.head(self.d(torch.cat([x[:, 0], mean], 1)))
+
+
+def teacher(bge: dict, pick=range(12)) -> Reader:
+    """bge-small, or some of its layers, with fresh heads."""
+    pick = list(pick)
+    model = Reader(384, 1536, 12, len(pick))
+    with torch.no_grad():
+        model.e.weight.copy_(bge["embeddings.word_embeddings.weight"])
+        model.p.weight.copy_(bge["embeddings.position_embeddings.weight"][:256])
+        types = bge["embeddings.token_type_embeddings.weight"]
+        model.s.weight.copy_(types[0][None].repeat(7, 1)); model.marks.weight.zero_()
+        model.n.weight.copy_(bge["embeddings.LayerNorm.weight"]); model.n.bias.copy_(bge["embeddings.LayerNorm.bias"])
+        nn.init.zeros_(model.x.weight); nn.init.zeros_(model.x.bias)
+        for i, l in zip(pick, model.layers):
+            P = f"encoder.layer.{i}."
+            for mod, name in ((l.q, "attention.self.query"), (l.k, "attention.self.key"), (l.v, "attention.self.value"), (l.o, "attention.output.dense"), (l.i, "intermediate.dense"), (l.f, "output.dense"), (l.n1, "attention.output.LayerNorm"), (l.n2, "output.LayerNorm")):
+                mod.weight.copy_(bge[P + name + ".weight"]); mod.bias.copy_(bge[P + name + ".bias"])
+    return model.to(dev)
+
+
+def load_bge(path: Path) -> dict:
+    z = np.load(BytesIO(lzma.open(path).read()))
+    w = {}
+    for k in z.files:
+        if k.endswith("|q"):
+            b = k[:-2]; q = z[k].astype(np.float32); s = z[b + "|s"]
+            if b + "|z" in z.files: w[b] = (q - float(z[b + "|z"][0])) * float(s[0])
+            elif b + "|T" in z.files: w[b] = (q * s).T.copy()
+            else: w[b] = q * s[:, None]
+        elif "|" not in k and not k.endswith(("_scale", "_zero_point")): w.setdefault(k, z[k].astype(np.float32))
+    return {k: torch.tensor(v) for k, v in w.items()}
+
+
+# --- data
+
+class Bank:
+    """Inputs and labels as tensors on the device; a missing label is NaN."""
+
+    def __init__(self, xs, rows=None, pairs=False):
+        n, most = len(xs), max(len(x[0]) for x in xs)
+        ids, seg, feats = np.zeros((n, most), np.int32), np.zeros((n, most), np.int8), np.zeros((n, FEATURES), np.float32)
+        for r, x in enumerate(xs):
+            ids[r, :len(x[0])] = x[0]; seg[r, :len(x[1])] = x[1]
+            if len(x) > 2: feats[r] = x[2]
+        self.n = n
+        self.size = torch.tensor([len(x[0]) for x in xs])
+        self.ids, self.seg, self.feats = torch.tensor(ids).to(dev), torch.tensor(seg).to(dev), torch.tensor(feats).to(dev)
+        if rows is not None and not pairs:
+            self.y = torch.tensor([[float(r[h]) if h in r else math.nan for h in HEADS] for r in rows]).to(dev)
+            self.kind = torch.tensor([r.get("kind", -1) for r in rows]).to(dev)
+        if pairs: self.y = torch.tensor([r["y"] for r in rows]).to(dev)
+
+    def get(self, idx):
+        idx = torch.as_tensor(idx); n = int(self.size[idx].max()); at = idx.to(dev)
+        return self.ids[at, :n].long(), self.seg[at, :n].long(), self.feats[at]
+
+
+def run(model, bank, bs: int = 1024) -> np.ndarray:
+    model.eval()
+    order = torch.argsort(bank.size); out = torch.zeros(bank.n, OUT)
+    with torch.no_grad():
+        for k in range(0, bank.n, bs):
+            idx = order[k:k + bs]
+            with torch.autocast(dev, torch.bfloat16, enabled=dev == "cuda"):
+                out[idx] = model(*bank.get(idx)).float().cpu()
+    return out.numpy()
+
+
+WEIGHTS = torch.tensor([1., .3, 1., 1., .3], device=dev)
+
+
+def loss_of(o, bank, idx, pos_rule: float = 2.):
+    at = torch.as_tensor(idx).to(dev); y = bank.y[at]; known = ~torch.isnan(y); y = torch.nan_to_num(y)
+    w = WEIGHTS[None] * known; w[:, 2] = w[:, 2] * torch.where(y[:, 2] > .5, pos_rule, 1.)
+    total = (F.binary_cross_entropy_with_logits(o[:, :len(HEADS)], y, reduction="none") * w).sum() / len(idx)
+    k = bank.kind[at]; n = len(HEADS)
+    return total + .3 * F.cross_entropy(o[:, n:n + KINDS], k, ignore_index=-1, reduction="sum") / len(idx)
+
+
+def pair_loss(o, bank, idx):
+    return F.cross_entropy(o[:, len(HEADS) + KINDS:], bank.y[torch.as_tensor(idx).to(dev)], label_smoothing=.05)
+
+
+def stream(pool):
+    pool = list(pool)
+    while True:
+        random.shuffle(pool); yield from pool
+
+
+def take(s, n): return [next(s) for _ in range(n)]
+
+
+SHARES = (.13, .25, .13, .2, .29)
+"""Of the relations in a batch: most pairs in the data are unrelated, and in use too, but little is learned of them."""
+
+
+def mixed(rows):
+    """Pairs in these shares, for ever."""
+    by = [stream([i for i, r in enumerate(rows) if r["y"] == k]) for k in range(RELATIONS)]
+    while True:
+        yield next(by[random.choices(range(RELATIONS), SHARES)[0]])
+
+
+def optimizer(model, lr, head_lr):
+    dec = [p for n, p in model.named_parameters() if p.requires_grad and p.ndim > 1 and not n.startswith("head")]
+    nod = [p for n, p in model.named_parameters() if p.requires_grad and p.ndim <= 1 and not n.startswith("head")]
+    head = [p for n, p in model.named_parameters() if n.startswith("head")]
+    opt = torch.optim.AdamW([dict(params=dec, lr=lr, weight_decay=.01), dict(params=nod, lr=lr, weight_decay=0), dict(params=head, lr=head_lr, weight_decay=.01)], fused=dev == "cuda")
+    return opt, [g["lr"] for g in opt.param_groups]
+
+
+def split(rows): return [i for i, r in enumerate(rows) if r["author"] not in ("norms", "turns")], [i for i, r in enumerate(rows) if r["author"] in ("norms", "turns")]
+
+
+def joined(*parts):
+    """Inputs of several banks as one batch."""
+    n = max(p[0].shape[1] for p in parts)
+    return tuple(torch.cat([F.pad(p[k], (0, n - p[k].shape[1])) if k < 2 else p[k] for p in parts]) for k in range(3))
+
+
+def train_teacher(bge, items, pairs, seed, steps, pick=range(12)):
+    random.seed(seed); torch.manual_seed(seed); np.random.seed(seed)
+    model = teacher(bge, pick); model.train()
+    opt, base = optimizer(model, 5e-5, 1e-3)
+    B, P = Bank([r["x"] for r in items], items), Bank([r["x"] for r in pairs], pairs, True)
+    chats, other = split(items); sc, so, sp = stream(chats), stream(other), mixed(pairs)
+    for step in range(steps):
+        f = min(1, (step + 1) / (.1 * steps)) * max(0, (steps - step) / steps)
+        for g, b in zip(opt.param_groups, base): g["lr"] = b * f
+        idx = take(sc, 64) + take(so, 32); pidx = take(sp, 64)
+        with torch.autocast(dev, torch.bfloat16, enabled=dev == "cuda"):
+            o = model(*joined(B.get(idx), P.get(pidx))).float()
+        loss = loss_of(o[:len(idx)], B, idx) + .8 * pair_loss(o[len(idx):], P, pidx)
+        opt.zero_grad(set_to_none=True); loss.backward(); torch.nn.utils.clip_grad_norm_(model.parameters(), 1.); opt.step()
+        if step % 400 == 0: say("teacher", seed, step, steps, round(loss.item(), 3))
+    return model
+
+
+# --- measures
+
+def auc(y, s):
+    order = np.argsort(s, kind="stable"); r = np.empty(len(s)); r[order] = np.arange(1, len(s) + 1)
+    n1 = y.sum(); n0 = len(y) - n1
+    return float((r[y > 0].sum() - n1 * (n1 + 1) / 2) / max(n1 * n0, 1))
+
+
+def ap(y, s):
+    o = np.argsort(-s, kind="stable"); y = y[o]; c = np.cumsum(y)
+    return float((c / np.arange(1, len(y) + 1) * y).sum() / max(y.sum(), 1))
+
+
+def measures(out, rows):
+    got = {}
+    for j, name in enumerate(HEADS):
+        at = [i for i, r in enumerate(rows) if name in r and r[name] != .5]
+        if len(at) > 20:
+            y = np.array([rows[i][name] > .5 for i in at]).astype(float)
+            if 0 < y.sum() < len(y):
+                got[name] = (round(auc(y, out[at, j]), 4), round(ap(y, out[at, j]), 4), int(y.sum()), len(at))
+    at = [i for i, r in enumerate(rows) if "kind" in r and r["kind"] > 0]
+    if at: got["kind"] = round(float(np.mean([out[i, len(HEADS) + 1:len(HEADS) + KINDS].argmax() + 1 == rows[i]["kind"] for i in at])), 4)
+    return got
+
+
+def pair_measures(out, rows):
+    z = out[:, len(HEADS) + KINDS:]; y = np.array([r["y"] for r in rows])
+    p = z.argmax(1)
+    return dict(acc=round(float((p == y).mean()), 4), replaces_auc=round(auc((y == 1).astype(float), z[:, 1] - np.maximum(z[:, 3], z[:, 4])), 4), same_auc=round(auc((y == 0).astype(float), z[:, 0] - z[:, 1:].max(1)), 4),
+                confusion=[[int(((y == a) & (p == b)).sum()) for b in range(5)] for a in range(5)])
+
+
+# --- student
+
+def train_student(bge, items, pairs, X, soft_x, Q, soft_q, seed, steps, pick, soft=.7):
+    """A few of bge's layers. X, Q: all inputs, labelled ones first; soft_*: the teacher's logits for them."""
+    random.seed(seed); torch.manual_seed(seed)
+    model = teacher(bge, pick); model.train()
+    opt, base = optimizer(model, 1.2e-4, 1e-3)
+    B, P = Bank([r["x"] for r in items], items), Bank([r["x"] for r in pairs], pairs, True)
+    chats, other = split(items); sc, so, sp, ss, sq = stream(chats), stream(other), mixed(pairs), stream(range(X.n)), stream(range(Q.n))
+    sx, qx = torch.tensor(soft_x).to(dev), torch.tensor(soft_q).to(dev); n = len(HEADS)
+    for step in range(steps):
+        f = min(1, (step + 1) / (.06 * steps)) * max(0, (steps - step) / steps)
+        for g, b in zip(opt.param_groups, base): g["lr"] = b * f
+        idx, pidx, sidx, qidx = take(sc, 64) + take(so, 16), take(sp, 48), take(ss, 192), take(sq, 96)
+        with torch.autocast(dev, torch.bfloat16, enabled=dev == "cuda"):
+            o = model(*joined(B.get(idx), P.get(pidx), X.get(sidx), Q.get(qidx))).float()
+        cuts = np.cumsum([0, len(idx), len(pidx), len(sidx), len(qidx)]); o, q, s, t = (o[a:b] for a, b in zip(cuts, cuts[1:]))
+        hard = loss_of(o, B, idx) + .8 * pair_loss(q, P, pidx)
+        ty, tq = sx[sidx], qx[qidx]
+        dist = F.binary_cross_entropy_with_logits(s[:, :n], torch.sigmoid(ty[:, :n])) * n * .5 + .3 * F.kl_div(F.log_softmax(s[:, n:n + KINDS], -1), F.softmax(ty[:, n:n + KINDS], -1), reduction="batchmean")
+        dist = dist + F.kl_div(F.log_softmax(t[:, n + KINDS:], -1), F.softmax(tq[:, n + KINDS:], -1), reduction="batchmean")
+        loss = (1 - soft) * hard + soft * dist
+        opt.zero_grad(set_to_none=True); loss.backward(); torch.nn.utils.clip_grad_norm_(model.parameters(), 1.); opt.step()
+        if step % 500 == 0: say("student", list(pick), step, steps, round(hard.item(), 3), round(dist.item(), 3))
+    return model
+
+
+def save_student(model: Reader, path: Path, meta: dict) -> None:
+    arrays = {}
+    for name, value in model.state_dict().items():
+        if name == "e.weight": continue
+        v = value.float().cpu().numpy()
+        if v.ndim == 2 and v.shape[0] > 8 and not name.startswith(("p.", "s.", "marks.")):
+            scale = np.abs(v).max(1, keepdims=True) / 127 + 1e-12
+            arrays["q:" + name] = np.round(v / scale).astype(np.int8); arrays["s:" + name] = scale[:, 0].astype(np.float32)
+        else: arrays[name] = v.astype(np.float16)
+    np.savez_compressed(path, meta=np.frombuffer(json.dumps(meta).encode(), np.uint8), **arrays)
+
+
+def load_student(bge: dict, path: Path, pick) -> Reader:
+    """A student as save_student wrote it."""
+    model, z, state = teacher(bge, pick), np.load(path), {}
+    for name in z.files:
+        if name.startswith("q:"): state[name[2:]] = torch.tensor(z[name].astype(np.float32) * z["s:" + name[2:]][:, None])
+        elif not name.startswith("s:") and name != "meta": state[name] = torch.tensor(z[name].astype(np.float32))
+    state["e.weight"] = bge["embeddings.word_embeddings.weight"]
+    model.load_state_dict(state)
+    return model.to(dev)
+
+
+def train_pairs_teacher(bge, pairs, seed, steps):
+    """All of bge's layers, for pairs alone."""
+    random.seed(seed); torch.manual_seed(seed)
+    model = teacher(bge); model.train()
+    opt, base = optimizer(model, 5e-5, 1e-3)
+    P, sp = Bank([r["x"] for r in pairs], pairs, True), mixed(pairs)
+    for step in range(steps):
+        f = min(1, (step + 1) / (.1 * steps)) * max(0, (steps - step) / steps)
+        for g, b in zip(opt.param_groups, base): g["lr"] = b * f
+        idx = take(sp, 96)
+        with torch.autocast(dev, torch.bfloat16, enabled=dev == "cuda"): o = model(*P.get(idx)).float()
+        loss = pair_loss(o, P, idx)
+        opt.zero_grad(set_to_none=True); loss.backward(); torch.nn.utils.clip_grad_norm_(model.parameters(), 1.); opt.step()
+        if step % 300 == 0: say("pairs teacher", step, steps, round(loss.item(), 3))
+    return model
+
+
+def tune_pairs(model, pairs, X, Q, soft_q, steps, seed=7):
+    """Teach a student the relations of pairs; what it says of sentences stays as it is."""
+    random.seed(seed); torch.manual_seed(seed)
+    sx, qx, n = torch.tensor(run(model, X)).to(dev), torch.tensor(soft_q).to(dev), len(HEADS)
+    model.train(); opt, base = optimizer(model, 1e-4, 1e-3)
+    P, sp, ss, sq = Bank([r["x"] for r in pairs], pairs, True), mixed(pairs), stream(range(X.n)), stream(range(Q.n))
+    for step in range(steps):
+        f = min(1, (step + 1) / (.06 * steps)) * max(0, (steps - step) / steps)
+        for g, b in zip(opt.param_groups, base): g["lr"] = b * f
+        pidx, sidx, qidx = take(sp, 96), take(ss, 128), take(sq, 96)
+        with torch.autocast(dev, torch.bfloat16, enabled=dev == "cuda"): o = model(*joined(P.get(pidx), X.get(sidx), Q.get(qidx))).float()
+        q, s, t = o[:96], o[96:224], o[224:]
+        ty, tq = sx[sidx], qx[qidx]
+        keep = F.binary_cross_entropy_with_logits(s[:, :n], torch.sigmoid(ty[:, :n])) * n + .3 * F.kl_div(F.log_softmax(s[:, n:n + KINDS], -1), F.softmax(ty[:, n:n + KINDS], -1), reduction="batchmean")
+        loss = .4 * pair_loss(q, P, pidx) + .6 * F.kl_div(F.log_softmax(t[:, n + KINDS:], -1), F.softmax(tq[:, n + KINDS:], -1), reduction="batchmean") + .7 * keep
+        opt.zero_grad(set_to_none=True); loss.backward(); torch.nn.utils.clip_grad_norm_(model.parameters(), 1.); opt.step()
+        if step % 300 == 0: say("tune", step, steps, round(loss.item(), 3), round(keep.item(), 3))
+    return model
+
+
+def main() -> None:
+    a = argparse.ArgumentParser()
+    for n in ("data", "unlabelled", "bge", "out"): a.add_argument("--" + n, type=Path, required=True)
+    a.add_argument("--steps", default="cv,teacher,student"); a.add_argument("--tsteps", type=int, default=1500); a.add_argument("--ssteps", type=int, default=12000); a.add_argument("--shapes", default="0.1.2.3")
+    a.add_argument("--student", type=Path); a.add_argument("--smoke", type=int, default=1); a.add_argument("--seeds", type=int, default=3); a.add_argument("--folds", default="l1,l2,l3,l4,train1,train2")
+    g = a.parse_args()
+    D = json.load(gzip.open(g.data)); U = json.load(gzip.open(g.unlabelled)) if g.unlabelled.exists() else dict(items=[], pairs=[])
+    held = lambda r: r["author"].startswith("test")
+    items, pairs = [r for r in D["items"] if not held(r)], [r for r in D["pairs"] if not held(r)]
+    titems, tpairs = [r for r in D["items"] if held(r)], [r for r in D["pairs"] if held(r)]
+    items, pairs, titems, tpairs = items[::g.smoke], pairs[::g.smoke], titems[::g.smoke], tpairs[::g.smoke]; U = {k: v[::g.smoke] for k, v in U.items()}
+    bge = load_bge(g.bge); say(dev, len(items), len(pairs), len(U["items"]), len(U["pairs"]))
+    report = {}
+    if g.steps == "pairs":
+        X, Q, TP = Bank([r["x"] for r in items] + U["items"]), Bank([r["x"] for r in pairs] + U["pairs"]), Bank([r["x"] for r in tpairs])
+        wise = train_pairs_teacher(bge, pairs, 3, g.tsteps); soft = run(wise, Q); say("TEACHER", json.dumps(pair_measures(run(wise, TP), tpairs)))
+        pick = [int(v) for v in g.shapes.split(".")]
+        model = tune_pairs(load_student(bge, g.student, pick), pairs, X, Q, soft, g.ssteps)
+        say("STUDENT", json.dumps(pair_measures(run(model, TP), tpairs)))
+        save_student(model, g.out / f"reader-{g.shapes}.npz", dict(shape=(384, 1536, 12, len(pick)), heads=HEADS))
+        return
+    if "teacher" in g.steps:
+        X, Q = Bank([r["x"] for r in items] + U["items"]), Bank([r["x"] for r in pairs] + U["pairs"])
+        TX, TP = Bank([r["x"] for r in titems]), Bank([r["x"] for r in tpairs])
+        got = [0.] * 4
+        for seed in range(g.seeds):
+            model = train_teacher(bge, items, pairs, 10 + seed, g.tsteps)
+            got = [a + run(model, b) / g.seeds for a, b in zip(got, (X, Q, TX, TP))]
+        np.savez_compressed(g.out / "soft.npz", **{k: v.astype(np.float16) for k, v in zip(("sx", "sp", "tx", "tp"), got)}); say("teacher done")
+    if ",student" in "," + g.steps:
+        z = np.load(g.out / "soft.npz"); X, Q = Bank([r["x"] for r in items] + U["items"]), Bank([r["x"] for r in pairs] + U["pairs"])
+        TX, TP = Bank([r["x"] for r in titems]), Bank([r["x"] for r in tpairs])
+        for text in g.shapes.split(","):
+            pick = [int(v) for v in text.split(".")]
+            model = train_student(bge, items, pairs, X, z["sx"].astype(np.float32), Q, z["sp"].astype(np.float32), 5, g.ssteps, pick)
+            np.savez_compressed(g.out / f"student-{text}-test.npz", tx=run(model, TX), tp=run(model, TP))
+            save_student(model, g.out / f"reader-{text}.npz", dict(shape=(384, 1536, 12, len(pick)), heads=HEADS)); say("STUDENT", text)
+    if "cv" in g.steps:
+        for fold in g.folds.split(","):
+            tr, va = [r for r in items if r["author"] != fold], [r for r in items if r["author"] == fold]
+            ptr, pva = [r for r in pairs if r["author"] != fold], [r for r in pairs if r["author"] == fold]
+            model = train_teacher(bge, tr, ptr, 1, g.tsteps)
+            report["cv " + fold] = dict(items=measures(run(model, Bank([r["x"] for r in va])), va) if va else None, pairs=pair_measures(run(model, Bank([r["x"] for r in pva])), pva) if pva else None)
+            say("CV", fold, json.dumps(report["cv " + fold]))
+            if "scv" in g.steps:  # a student that never saw the fold, taught by a teacher that never did
+                X, Q = Bank([r["x"] for r in tr] + U["items"]), Bank([r["x"] for r in ptr] + U["pairs"])
+                sx, sq = run(model, X), run(model, Q)
+                for text in g.shapes.split(","):
+                    st = train_student(bge, tr, ptr, X, sx, Q, sq, 5, g.ssteps, [int(v) for v in text.split(".")])
+                    report[f"cv {fold} student {text}"] = dict(items=measures(run(st, Bank([r["x"] for r in va])), va) if va else None, pairs=pair_measures(run(st, Bank([r["x"] for r in pva])), pva) if pva else None)
+                    say("CV", fold, text, json.dumps(report[f"cv {fold} student {text}"]))
+    (g.out / "report.json").write_text(json.dumps(report, indent=1)); say("done")
+
+
+if __name__ == "__main__":
+    main()
