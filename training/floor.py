@@ -1,4 +1,4 @@
-"""Fit the floor of search (search/floor.py, RecallSettings.floor_*) to the questions in training/floor/talks.json.
+"""Fit the floor of search (search/search.py, RecallSettings.floor_*) to the questions in training/floor/talks.json.
 
 Eight talks of our own, each with questions that it answers, questions that come near (about what was said, but nobody
 said that) and questions far off. Each is asked in stores of several sizes: half a talk, a talk, two, all of them, and all
@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 
 import holdfast.search.search as searching
 from holdfast.memory import Memory
-from holdfast.models.static import THRESHOLDS, shipped_embedder
-from holdfast.search.floor import evidence, floor_among
+from holdfast.models.embedder import THRESHOLDS, shipped_embedder
+from holdfast.search.search import evidence, floor_among
 from holdfast.settings import RecallSettings, Settings
 from holdfast.testing import FixedClock
 

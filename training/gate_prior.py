@@ -24,7 +24,7 @@ from holdfast_bench.ask import AskOptions, haystack_memory, score, settings_of
 from holdfast_bench.machine import CachingEmbedder
 from holdfast_bench.pack import _read
 from holdfast.memory import Memory
-from holdfast.models.breaker import open_embedder
+from holdfast.models.embedder import open_embedder
 from holdfast.model import Role
 
 RANKED = (  # (where G stands, its weight in standard deviations)

@@ -24,8 +24,8 @@ from pathlib import Path
 import numpy as np
 import splintr
 
-from holdfast.context.escape import encode
-from holdfast.context.render import Frame, Item, Tier, render
+from holdfast.context.render import encode
+from holdfast.context.render import Frame, Item, render; from holdfast.results import Tier
 from holdfast_bench.data import strings_in
 from holdfast.models.tokens import BLOCKS, PIECES, TokenEstimator, block_of, common_words, prefix_of
 

@@ -11,7 +11,7 @@ import pytest
 from holdfast.context.render import Frame, Parsed, parse
 from holdfast.errors import BadMessage, InputError
 from holdfast.memory import Memory
-from holdfast.models.static import StaticEmbedder
+from holdfast.models.embedder import StaticEmbedder
 from holdfast.models.tokens import TokenEstimator
 from holdfast.results import Considered, Context, Tier
 from tests.support.frame_attacks import ATTACKS, armed

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.context.escape import decode
-from holdfast.context.render import Frame, Item, parse, render, render_item
+from holdfast.context.render import Frame, Item, decode, parse, render, render_item
 from holdfast.errors import InputError
 from holdfast.models.tokens import OpenAICounter, TokenCounter, TokenEstimator
 from holdfast.results import Tier

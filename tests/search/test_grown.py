@@ -18,15 +18,14 @@ from holdfast.index.blocks import BlockCache, quantise
 from holdfast.index.candidates import Columns, Pool, Shelves, read_pool
 from holdfast.log.messages import read_message
 from holdfast.memory import Memory
+from holdfast.model import utc_now
 from holdfast.search.rank import _best_of_session
-from holdfast.search.retrieve import Cosines
-from holdfast.search.semantic import Gathered
+from holdfast.search.retrieve import Cosines, Gathered
 from holdfast.settings import IndexSettings
 from holdfast.store.snapshot import Snapshot
 from holdfast.store.store import Store
 from holdfast.store.types import Space
 from holdfast.testing import FixedClock, HashEmbedder
-from holdfast.text.time import utc_now
 from tests.support.memories import QUICK
 
 FEW_WAIT = replace(QUICK, index=IndexSettings(tail=4, vector_tail=5))

@@ -76,7 +76,7 @@ _STRUCTURE = re.compile(
 _INVISIBLE_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 _INVISIBLE_LETTERS = frozenset("\u115f\u1160\u3164\uffa0\u2800\u034f\u17b4\u17b5\U0001d159")
 _NUMBERED = re.compile("&#x([0-9A-F]+);")
-_ALLOWED = frozenset("\n\t\u200c\u200d")  # some scripts need joiners (context/escape.py)
+_ALLOWED = frozenset("\n\t\u200c\u200d")  # some scripts need joiners (context/render.py)
 
 
 @dataclass

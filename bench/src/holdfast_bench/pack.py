@@ -13,9 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from holdfast.context.budget import Pieces
-from holdfast.context.conversation import Conversation
 from holdfast.context.render import Frame
-from holdfast.context.tiers import Candidate, recalled
+from holdfast.context.tiers import Candidate, Conversation, recalled
 from holdfast.errors import InputError
 from holdfast.memory import Memory
 from holdfast.model import Turn

@@ -20,11 +20,9 @@ from holdfast.index.blocks import BlockCache
 from holdfast.index.candidates import Shelves, read_shelf, side_by_side
 from holdfast.index.vectors import exact, matrix
 from holdfast.memory import Memory
-from holdfast.models.embedder import Embedder
-from holdfast.models.static import StaticEmbedder
+from holdfast.models.embedder import Embedder, StaticEmbedder
 from holdfast.probe.metrics import median, percentiles, ratio, top_share
-from holdfast.search.lexical import score_words
-from holdfast.search.semantic import scan, scan_shelves
+from holdfast.search.retrieve import scan, scan_shelves, score_words
 from holdfast.settings import Settings, load_settings
 from holdfast.store.open import open_store
 from holdfast.store.snapshot import Snapshot

@@ -72,9 +72,9 @@ def _ingest_month(memory: Memory) -> tuple[IngestAnswer, dict[str, str | None]]:
     """Ingest the sample and return the key of each turn, by which answers are recognised."""
     from holdfast.cli.ingest import ReadOptions, read_transcript, store_messages, wait_until_embedded
     from holdfast.demo import month
+    from holdfast.model import utc_now
     from holdfast.results import IngestAnswer
     from holdfast.settings import load_settings
-    from holdfast.text.time import utc_now
 
     start = time.perf_counter()
     with month().open("rb") as source:

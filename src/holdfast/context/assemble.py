@@ -16,20 +16,16 @@ from datetime import datetime
 from operator import is_
 
 from holdfast.context.budget import Allotment, KnownRules, Packing, Pieces, Verdict, allot, known_rules
-from holdfast.context.conversation import Conversation
-from holdfast.context.escape import skeleton
-from holdfast.context.render import Frame, Item, render
+from holdfast.context.render import Frame, Item, render, skeleton
 from holdfast.context.rule_files import Node, Nodes, Rules
-from holdfast.context.tiers import Candidate, elevated, hard_and_soft, recalled, tail
+from holdfast.context.tiers import Candidate, Conversation, elevated, hard_and_soft, near_guidance, recalled, tail
 from holdfast.errors import HoldfastError, InputError
 from holdfast.index.blocks import BlockCache
 from holdfast.model import Hits, Stage, Turn
-from holdfast.models.breaker import Breaker
 from holdfast.models.deadline import DeadlineEmbedder, DeadlineExecutor
-from holdfast.models.embedder import Embedder
+from holdfast.models.embedder import Breaker, Embedder
 from holdfast.models.tokens import TokenCounter, open_counter
 from holdfast.results import Considered, Context, ContextReceipt, Message, Tier, TierUse
-from holdfast.search.guidance import near_guidance
 from holdfast.search.retrieve import Query
 from holdfast.search.search import GLOBAL, search
 from holdfast.settings import Settings

@@ -12,9 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from heapq import heapify, heappop, heapreplace
 
-from holdfast.context.conversation import plain
 from holdfast.context.render import Frame, Item, day_line, render_item, render_notice
-from holdfast.context.tiers import Candidate, excerpt
+from holdfast.context.tiers import Candidate, excerpt, plain
 from holdfast.models.tokens import TokenCounter
 from holdfast.results import Considered, Tier
 from holdfast.settings import ContextSettings, IndexSettings

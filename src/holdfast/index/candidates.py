@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.index.blocks import BlockCache, Mark, marks_of, prior_of, read_documents, read_postings
+from holdfast.index.blocks import BlockCache, Mark, marks_of, prior_of, read_documents, read_postings, words_stage
 from holdfast.model import Kind, Role
 from holdfast.store.rows import kind_number, role_number
 from holdfast.store.snapshot import Snapshot
@@ -21,11 +21,6 @@ from holdfast.store.types import BLOCK, BlockRef, Document, Space
 from holdfast.text.words import speaker_terms, term_counts
 
 _ALL = 1_000_000_000
-
-
-def words_stage(space: Space) -> str:
-    """The cursor of the word index of a space."""
-    return f"words:{space.name.lower()}"
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,7 @@ from holdfast.index.blocks import (
     statements,
 )
 from holdfast.model import Role
-from holdfast.models.embedder import Embedder, round_to_half, unit
-from holdfast.models.static import shipped_embedder
+from holdfast.models.embedder import Embedder, round_to_half, shipped_embedder, unit
 from holdfast.settings import IndexSettings
 from holdfast.store.rows import role_number
 from holdfast.store.snapshot import Snapshot

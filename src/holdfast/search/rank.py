@@ -11,22 +11,23 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.index.blocks import WEIGHTS, Mark, prior_of, read_documents
-from holdfast.index.candidates import Columns, Sessions, Shelves, words_stage
-from holdfast.model import Kind, Provenance
-from holdfast.search.lexical import Worded
-from holdfast.search.semantic import Gathered, Meant
+from holdfast.index.blocks import WEIGHTS, Mark, prior_of, read_documents, words_stage
+from holdfast.index.candidates import Columns, Sessions, Shelves
+from holdfast.model import Kind, Provenance, to_micros
 from holdfast.search.when import Window
 from holdfast.settings import RecallSettings
 from holdfast.store.rows import kind_number
 from holdfast.store.snapshot import Snapshot
 from holdfast.store.store import Store
 from holdfast.store.types import BLOCK, Changes, Move, Space
-from holdfast.text.time import to_micros
+
+if TYPE_CHECKING:  # retrieval ranks its own answer first
+    from holdfast.search.retrieve import Gathered, Meant, Worded
 
 Scores = NDArray[np.float32]
 Positions = NDArray[np.int64]

@@ -30,9 +30,8 @@ from holdfast.settings import DoctorSettings, Settings
 from holdfast.store.rows import role_number
 from holdfast.store.snapshot import Snapshot
 from holdfast.store.types import Space
-from holdfast.text.sentences import sentences
 from holdfast.text.time import Span, read_spans
-from holdfast.text.words import FUNCTION_WORDS, fold, terms
+from holdfast.text.words import FUNCTION_WORDS, fold, sentences, terms
 from holdfast.upkeep.findings import AuditItem, AuditResult, Check, Example, Finding, make_finding
 from holdfast.upkeep.indexes import pages
 

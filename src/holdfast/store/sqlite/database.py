@@ -35,9 +35,9 @@ from holdfast.errors import (
 from holdfast.model import NewTurn, Turn
 from holdfast.settings import StoreSettings
 from holdfast.store.lines import append
-from holdfast.store.sqlite.files import RawFiles, copy_store, translated
+from holdfast.store.sqlite.files import RawFiles, copy_store
 from holdfast.store.sqlite.schema import APPLICATION_ID, MIGRATIONS, SCHEMA
-from holdfast.store.sqlite.transaction import SqliteTransaction, read_secret
+from holdfast.store.sqlite.transaction import SqliteTransaction, read_secret, translated
 from holdfast.store.types import Server, StoreCounts, Transaction
 
 _fcntl: ModuleType | None

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property, lru_cache
+from pathlib import Path
 from typing import Any
 
 import apsw
 
+from holdfast.errors import StoreBusy, StoreDamaged, StoreError, StoreReadOnly
 from holdfast.log.acts import Marker
 from holdfast.store.rows import SLOTS
 from holdfast.store.types import Row, Space, WrittenLine
@@ -294,3 +297,26 @@ def read_secret(connection: apsw.Connection) -> bytes:
     secret = connection.execute("SELECT value FROM secrets WHERE ns = 0").get
     assert isinstance(secret, bytes)
     return secret
+
+
+@contextmanager
+def translated(path: Path) -> Iterator[None]:
+    """Turn errors of SQLite into ours."""
+    try:
+        yield
+    except (apsw.NotADBError, apsw.CorruptError) as error:
+        raise StoreDamaged(
+            f"{path} is damaged or not a database ({error}). Restore it from a backup, or move it away to start again"
+        ) from error
+    except (apsw.ReadOnlyError, apsw.PermissionsError) as error:
+        raise StoreReadOnly(
+            f"{path} cannot be written ({error}). Check the permissions of the file and its folder"
+        ) from error
+    except (apsw.BusyError, apsw.LockedError) as error:
+        raise StoreBusy(f"{path} is held by another process for too long ({error}). Try again") from error
+    except apsw.FullError as error:
+        raise StoreError(f"the disk of {path} is full; nothing of this write was kept") from error
+    except apsw.CantOpenError as error:
+        raise StoreError(f"cannot open {path} ({error}). Does its folder exist, and may you write there?") from error
+    except apsw.IOError as error:
+        raise StoreError(f"the disk of {path} failed ({error}); nothing of this write was kept") from error
