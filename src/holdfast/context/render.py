@@ -392,13 +392,13 @@ Where parts disagree: rules and guidelines, then recent, then guidance, then rec
 
 
 @dataclass(frozen=True)
-class Frame:
+class ContextFrame:
     """The frame of one session of one namespace."""
 
     mark: str
 
     @classmethod
-    def of(cls, secret: bytes, session: str, namespace: str = "") -> Frame:
+    def of(cls, secret: bytes, session: str, namespace: str = "") -> ContextFrame:
         """The frame that this store gives this session, today and tomorrow."""
         if len(secret) < _SECRET_BYTES:
             raise InputError(f"the secret of a frame needs {_SECRET_BYTES} bytes or more, not {len(secret)}")
@@ -447,7 +447,7 @@ class Item:
     """Where an authored item stands, as FILE:LINE."""
 
 
-def render(frame: Frame, tiers: Mapping[Tier, Sequence[Item]], notices: Iterable[str] = ()) -> str:
+def render(frame: ContextFrame, tiers: Mapping[Tier, Sequence[Item]], notices: Iterable[str] = ()) -> str:
     """The whole block: the frame's words, then the parts that hold something, in the order of the tiers.
 
     Notices (the budget could not be kept, a model did not answer) come last: what stands before them stays the same.
@@ -462,7 +462,7 @@ def render(frame: Frame, tiers: Mapping[Tier, Sequence[Item]], notices: Iterable
     return "".join(pieces)
 
 
-def render_item(frame: Frame, item: Item, after: Item | None = None) -> str:
+def render_item(frame: ContextFrame, item: Item, after: Item | None = None) -> str:
     """One item as it stands behind `after` in its tier (None: first): its day and session where they change, the line
     that names it, and its text behind bars.
     """
@@ -470,7 +470,7 @@ def render_item(frame: Frame, item: Item, after: Item | None = None) -> str:
     return f"{day_line(frame, item, after)}[{_source(frame, item)}]\n{BAR}{quoted}\n"
 
 
-def day_line(frame: Frame, item: Item, after: Item | None) -> str:
+def day_line(frame: ContextFrame, item: Item, after: Item | None) -> str:
     """The line of its day and session that an item begins with behind `after`; empty where none is needed."""
     if after is item:
         return ""
@@ -478,18 +478,18 @@ def day_line(frame: Frame, item: Item, after: Item | None) -> str:
     return "" if day == (_day(frame, after) if after else f"[{UNDATED}]\n") else day
 
 
-def render_notice(frame: Frame, notice: str) -> str:
+def render_notice(frame: ContextFrame, notice: str) -> str:
     return frame.line("notice: " + encode_field(notice, frame.mark))
 
 
-def _day(frame: Frame, item: Item) -> str:
+def _day(frame: ContextFrame, item: Item) -> str:
     """`[on 2026-05-03, session s1]`: said once for the items that share it."""
     day = f"on {read_moment(item.at, item.at).date().isoformat()}" if item.at else UNDATED
     session = f", session {encode_field(item.session, frame.mark)}" if item.session else ""
     return f"[{day}{session}]\n"
 
 
-def _source(frame: Frame, item: Item) -> str:
+def _source(frame: ContextFrame, item: Item) -> str:
     """`id t-19a3, user, turn, speaker Ana`, or of a rule `id r7, authored, rule, place AGENTS.md:12`."""
     fields = ["id " + encode_field(item.id, frame.mark)]
     fields += (encode_field(value, frame.mark) for value in (item.origin, item.kind))
@@ -506,16 +506,16 @@ _SESSION = ", session "
 
 
 @dataclass(frozen=True)
-class Parsed:
+class ParsedFrame:
     tiers: dict[Tier, list[Item]] = field(default_factory=dict)
     notices: list[str] = field(default_factory=list)
 
 
-def parse(frame: Frame, text: str) -> Parsed:
+def parse(frame: ContextFrame, text: str) -> ParsedFrame:
     """The items and notices of a block that this frame's renderer wrote; InputError names the first line it did not."""
     if not text.startswith(frame.opening) or not text.endswith(frame.closing):
         raise InputError(f"this is not a block of the frame {frame.mark}: its first or last line is missing")
-    parsed = Parsed()
+    parsed = ParsedFrame()
     tiers = iter(Tier)
     notice, end = frame.line("notice: \n").split("\n", 1)
     lines = text[len(frame.opening) : -len(frame.closing)].split("\n")[:-1]

@@ -14,12 +14,12 @@ from holdfast.context.render import Item
 from holdfast.context.rule_files import Node, NodeKind
 from holdfast.errors import BadMessage
 from holdfast.index.blocks import BlockCache
-from holdfast.index.candidates import read_shelf
+from holdfast.index.candidates import read_table
 from holdfast.index.vectors import exact
 from holdfast.model import Hit, Kind, Origin, Provenance, Record, Turn
 from holdfast.models.embedder import Embedder
 from holdfast.results import Message
-from holdfast.search.question import read
+from holdfast.search.question import embed_query
 from holdfast.search.retrieve import scan
 from holdfast.settings import IndexSettings, Settings
 from holdfast.store.rows import kind_number
@@ -158,14 +158,14 @@ def near_guidance(
     limit: int,
 ) -> list[Guidance]:
     """Live guidance records, the nearest first, at most `limit`; those without a similarity behind, newest first."""
-    pool = read_shelf(view, namespace, Space.RECORD, cache, settings.index.max_chars).pool
+    pool = read_table(view, namespace, Space.RECORD, cache, settings.index.max_chars).pool
     there = pool.exists & (pool.sort == kind_number(Kind.GUIDANCE))
     for num in (*view.hidden(Space.RECORD), *(num for num, _ in view.retired())):
         there[num] = False
     nums = np.flatnonzero(there)
     if not len(nums) or not question.strip():
         return []
-    asked = read(question, None, embedder, settings.recall)
+    asked = embed_query(question, None, embedder, settings.recall)
     protected = frozenset(view.protected())
     cosines: dict[int, float] = {}
     if asked.vector is not None and embedder is not None:
@@ -201,7 +201,7 @@ _FURTHER = 8  # times as far, where that is not enough
 
 
 @dataclass(frozen=True)
-class Candidate:
+class TierCandidate:
     """One thing that a tier may hold."""
 
     item: Item
@@ -222,9 +222,9 @@ class Candidate:
     """Its place in the log, which orders what was said at the same moment; 0 for what is no turn."""
 
 
-def hard_and_soft(nodes: Sequence[Node]) -> tuple[list[Candidate], list[Candidate]]:
+def hard_and_soft(nodes: Sequence[Node]) -> tuple[list[TierCandidate], list[TierCandidate]]:
     """The operator's rules in source order; the same rule under the same heading counts once."""
-    found: dict[NodeKind, list[Candidate]] = {NodeKind.HARD: [], NodeKind.SOFT: []}
+    found: dict[NodeKind, list[TierCandidate]] = {NodeKind.HARD: [], NodeKind.SOFT: []}
     known: set[tuple[tuple[str, ...], str]] = set()
     for node in nodes:
         if node.kind is NodeKind.VARIANT:
@@ -240,11 +240,11 @@ def hard_and_soft(nodes: Sequence[Node]) -> tuple[list[Candidate], list[Candidat
         twice = (node.heading, node.digest) in known
         known.add((node.heading, node.digest))
         reason = "stands in the rules already" if twice else "a rule, never cut" if node.kind is NodeKind.HARD else ""
-        found[node.kind].append(Candidate(item, reason, out=twice))
+        found[node.kind].append(TierCandidate(item, reason, out=twice))
     return found[NodeKind.HARD], found[NodeKind.SOFT]
 
 
-def tail(view: Snapshot, session: str, conversation: Conversation, settings: Settings) -> list[Candidate]:
+def tail(view: Snapshot, session: str, conversation: Conversation, settings: Settings) -> list[TierCandidate]:
     """The session's last turns in order: the base, and before it one pair that may extend it.
 
     What the host's messages show is part of the tail already, and is not said again.
@@ -267,13 +267,13 @@ def tail(view: Snapshot, session: str, conversation: Conversation, settings: Set
         text = _shortened(turn.text, chosen.tail_chars)
         item = _turn_item(turn, text, "turn" if text == turn.text else "shortened turn")
         cut = text != turn.text
-        found.append(Candidate(item, reason, visible, (turn.id,), base=base, shortened=cut, whole=not cut))
+        found.append(TierCandidate(item, reason, visible, (turn.id,), base=base, shortened=cut, whole=not cut))
     return found
 
 
 def elevated(
     found: Sequence[Guidance], view: Snapshot, conversation: Conversation, embedder: Embedder | None, settings: Settings
-) -> list[Candidate]:
+) -> list[TierCandidate]:
     """Guidance near enough to the question, nearest first; only what compaction protected, and what still holds."""
     related = embedder.profile.thresholds.related if embedder is not None else 0.0
     read = view.turns_by_id([turn_id for one in found for turn_id in one.record.turn_ids])
@@ -290,7 +290,9 @@ def elevated(
         # Of a page only its rules are kept.
         whole = all(plain(turn.text) == plain(record.text) for turn in turns)
         near = one.similarity or 0.0
-        made.append(Candidate(item, why_not or reason, bool(why_not), record.turn_ids, similarity=near, whole=whole))
+        made.append(
+            TierCandidate(item, why_not or reason, bool(why_not), record.turn_ids, similarity=near, whole=whole)
+        )
     return made
 
 
@@ -346,7 +348,7 @@ def _is_replaced(turns: Sequence[Turn], view: Snapshot) -> bool:
     return not rules or any(rule.superseded_by is not None for rule in rules)
 
 
-def recalled(hits: Sequence[Hit], turns: Mapping[str, Turn], conversation: Conversation) -> list[Candidate]:
+def recalled(hits: Sequence[Hit], turns: Mapping[str, Turn], conversation: Conversation) -> list[TierCandidate]:
     """Hits in the order of search. `turns` are those that were read of them, for their origin and speaker."""
     made = []
     for rank, hit in enumerate(hits, 1):
@@ -359,7 +361,7 @@ def recalled(hits: Sequence[Hit], turns: Mapping[str, Turn], conversation: Conve
         visible = conversation.shows(hit.text)
         reason = "visible in the messages" if visible else f"found, rank {rank}"
         seq = 0 if turn is None else turn.seq
-        made.append(Candidate(item, reason, visible, hit.turn_ids, hit.score, hit.semantic, hit.words, seq=seq))
+        made.append(TierCandidate(item, reason, visible, hit.turn_ids, hit.score, hit.semantic, hit.words, seq=seq))
     return made
 
 

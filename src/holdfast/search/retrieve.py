@@ -1,4 +1,4 @@
-"""The two legs over the shelves of one search, asked one question or several."""
+"""Retrieval: BM25 scores by words and cosine scores by meaning, over the candidate tables of one search."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ import simsimd
 from numpy.typing import NDArray
 
 from holdfast.index.blocks import BlockCache, Segment, quantise
-from holdfast.index.candidates import Found, Holders, Pool, Shelf, Shelves
+from holdfast.index.candidates import CandidateTable, CandidateTables, Holders, Pool, TermMatches
 from holdfast.index.vectors import Vectors, exact, read_vectors
 from holdfast.model import Kind, to_micros
 from holdfast.models.embedder import Embedder
-from holdfast.search.question import Question, Speaker, read
+from holdfast.search.question import EmbeddedQuery, Speaker, embed_query
 from holdfast.search.rank import answering
 from holdfast.settings import RecallSettings
 from holdfast.store.rows import kind_number
 from holdfast.store.snapshot import Snapshot
 from holdfast.store.types import Space
 
-# --- The leg of the words: BM25 over every document of the shelves, those in the index and those still waiting
+# --- Lexical retrieval: BM25 over every document of the tables, those in the index and those still waiting
 # alike.
 #
 # A long turn counts by its best passage: a page holds any word, and says little about any.
@@ -37,7 +37,7 @@ Scores = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
-class Worded:
+class LexicalScores:
     scores: Scores
     """By position."""
     ceiling: float
@@ -49,18 +49,18 @@ class Worded:
         return shares
 
 
-def score_words(shelves: Shelves, terms: Sequence[str], settings: RecallSettings) -> Worded:
-    """How rare a term is counts over all shelves together."""
-    found = [shelf.holders.of(terms) for shelf in shelves.parts]
-    total = shelves.count
-    length = sum(shelf.pool.total_length for shelf in shelves.parts)
+def score_words(tables: CandidateTables, terms: Sequence[str], settings: RecallSettings) -> LexicalScores:
+    """How rare a term is counts over all tables together."""
+    found = [table.holders.of(terms) for table in tables.parts]
+    total = tables.count
+    length = sum(table.pool.total_length for table in tables.parts)
     weights = _Weights(
         settings,
         [_rarity(total, sum(len(one[number][0]) for one in found)) for number in range(len(terms))],
         max(length / total, 1.0) if total else 1.0,
     )
-    scored = [_score_shelf(shelf, terms, one, weights) for shelf, one in zip(shelves.parts, found, strict=True)]
-    return Worded(shelves.joined(scored), sum(weights.rarity))
+    scored = [_score_table(table, terms, one, weights) for table, one in zip(tables.parts, found, strict=True)]
+    return LexicalScores(tables.joined(scored), sum(weights.rarity))
 
 
 def _rarity(total: int, holders: int) -> float:
@@ -74,7 +74,7 @@ class _Weights:
     average: float
     """Length of a document."""
 
-    def score(self, pool: Pool, found: list[Found]) -> Scores:
+    def score(self, pool: Pool, found: list[TermMatches]) -> Scores:
         """BM25: a term counts by how rare it is, less in a long text, and less each time it comes again."""
         k1, b = self.settings.k1, self.settings.b
         scores = np.zeros(pool.size, np.float32)
@@ -85,12 +85,12 @@ class _Weights:
         return scores
 
 
-def _score_shelf(shelf: Shelf, terms: Sequence[str], found: list[Found], weights: _Weights) -> Scores:
-    whole = weights.score(shelf.pool, found)
-    if shelf.passages is None or not shelf.passages.count:
+def _score_table(table: CandidateTable, terms: Sequence[str], found: list[TermMatches], weights: _Weights) -> Scores:
+    whole = weights.score(table.pool, found)
+    if table.passages is None or not table.passages.count:
         return whole
-    held = Holders(shelf.view, shelf.passages).of(terms)
-    return shelf.best_passages(weights.score(shelf.passages, held), whole)
+    held = Holders(table.view, table.passages).of(terms)
+    return table.best_passages(weights.score(table.passages, held), whole)
 
 
 # --- Pieces of work that a second thread may take a share of.
@@ -103,7 +103,7 @@ def _score_shelf(shelf: Shelf, terms: Sequence[str], found: list[Found], weights
 Piece = TypeVar("Piece")
 
 
-def share_out(pieces: Iterable[Piece], work: Callable[[Piece], None], alone: bool) -> None:
+def run_shared(pieces: Iterable[Piece], work: Callable[[Piece], None], alone: bool) -> None:
     """Call `work` for each piece, in any order and from two threads; `alone`: from the caller's only."""
     left = deque(pieces)
 
@@ -126,7 +126,7 @@ def _helper() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(1, "holdfast-scan")
 
 
-# --- The leg of the meaning: the question beside every embedded document, exact inside the namespace.
+# --- Semantic retrieval: the query against every embedded document, exact inside the namespace.
 #
 # int8 codes are scanned, and the best are scored again in full precision. No approximate index: a namespace of 100,000
 # is read in about 3 ms, nothing is lost, and there is no side file to corrupt.
@@ -142,99 +142,103 @@ _DIGITS = 5  # of a sum: the last bits depend on its order, and must not decide 
 
 
 @dataclass(frozen=True)
-class Heard:
+class VectorCoverage:
     """Which documents have a vector at all, by position."""
 
     mask: NDArray[np.bool_]
-    silent: NDArray[np.int64]
+    uncovered: NDArray[np.int64]
     """Those that have none."""
     turns: int
-    """How many of the first shelf have one."""
+    """How many of the first table have one."""
     sample: Scores
     """The vectors of an even sample of those: what is usual among them."""
 
     @property
     def count(self) -> int:
-        return len(self.mask) - len(self.silent)
+        return len(self.mask) - len(self.uncovered)
 
 
 @dataclass(frozen=True)
-class Meant:
+class SemanticScores:
     """The question's product with each reading of a document, by position; 0 where there is none."""
 
     told: Scores
     window: Scores
-    heard: Heard
+    coverage: VectorCoverage
     segments: Sequence[Sequence[Segment]] = ()
-    """What was scanned, by shelf."""
+    """What was scanned, by table."""
 
 
-def scan_shelves(shelves: Shelves, fingerprint: str, question: Scores, cache: BlockCache) -> Meant:
+def scan_tables(tables: CandidateTables, fingerprint: str, question: Scores, cache: BlockCache) -> SemanticScores:
     read = [
-        read_vectors(shelf.view, shelf.namespace, scanned_space(shelf), shelf.pool.size, fingerprint, cache)
-        for shelf in shelves.parts
+        read_vectors(table.view, table.namespace, scanned_space(table), table.pool.size, fingerprint, cache)
+        for table in tables.parts
     ]
-    heard = cache.get(
-        ("heard", fingerprint, *((shelf.namespace, shelf.space) for shelf in shelves.parts)),
-        (shelves.columns, *(one.version for one in read)),
-        partial(_heard, shelves, read, fingerprint, cache),
+    coverage = cache.get(
+        ("coverage", fingerprint, *((table.namespace, table.space) for table in tables.parts)),
+        (tables.columns, *(one.version for one in read)),
+        partial(_coverage, tables, read, fingerprint, cache),
     )
-    aimed = question - _usual(shelves.parts[0], read[0].segments, len(question))
-    told = np.zeros(shelves.columns.size, np.float32)
+    aimed = question - _usual(tables.parts[0], read[0].segments, len(question))
+    told = np.zeros(tables.columns.size, np.float32)
     _scan(
         aimed,
         [
-            (segment, told[start : start + shelf.pool.size])
-            for shelf, start, one in zip(shelves.parts, shelves.starts, read, strict=True)
+            (segment, told[start : start + table.pool.size])
+            for table, start, one in zip(tables.parts, tables.starts, read, strict=True)
             for segment in one.segments
         ],
         alone=len(told) < _MANY,
     )
-    told[heard.silent] = 0  # digests that are left out have vectors too
+    told[coverage.uncovered] = 0  # digests that are left out have vectors too
     window = told.copy()
-    for shelf, start in zip(shelves.parts, shelves.starts, strict=True):
-        if shelf.space is Space.TURN:
-            _add_earlier(shelf, window[start : start + shelf.pool.size], fingerprint, cache)
-    return Meant(told, window, heard, [one.segments for one in read])
+    for table, start in zip(tables.parts, tables.starts, strict=True):
+        if table.space is Space.TURN:
+            _add_earlier(table, window[start : start + table.pool.size], fingerprint, cache)
+    return SemanticScores(told, window, coverage, [one.segments for one in read])
 
 
-def scanned_space(shelf: Shelf) -> Space:
-    """The vectors of a shelf that are scanned."""
-    return Space.RECORD if shelf.space is Space.RECORD else Space.TOLD
+def scanned_space(table: CandidateTable) -> Space:
+    """The vectors of a table that are scanned."""
+    return Space.RECORD if table.space is Space.RECORD else Space.TOLD
 
 
-def _heard(shelves: Shelves, read: Sequence[Vectors], fingerprint: str, cache: BlockCache) -> tuple[Heard, int]:
-    mask = np.zeros(shelves.columns.size, np.bool_)
-    for shelf, start, one in zip(shelves.parts, shelves.starts, read, strict=True):
-        part = mask[start : start + shelf.pool.size]
+def _coverage(
+    tables: CandidateTables, read: Sequence[Vectors], fingerprint: str, cache: BlockCache
+) -> tuple[VectorCoverage, int]:
+    mask = np.zeros(tables.columns.size, np.bool_)
+    for table, start, one in zip(tables.parts, tables.starts, read, strict=True):
+        part = mask[start : start + table.pool.size]
         for segment in one.segments:
             part[segment.nums] = segment.scales > 0  # the zero vector: nothing the embedder knows
-        if shelf.space is Space.RECORD:  # one that is another document now may have left its vector here
-            part &= shelf.pool.exists
-    first = shelves.parts[0]
+        if table.space is Space.RECORD:  # one that is another document now may have left its vector here
+            part &= table.pool.exists
+    first = tables.parts[0]
     turns, sample = cache.get(
         ("sample", fingerprint, first.namespace, first.space),
         # A turn that has no vector yet changes nothing; records come and go.
         (read[0].version, first.pool if first.space is Space.RECORD else None),
-        partial(_sampled, shelves, read, mask),
+        partial(_sampled, tables, read, mask),
     )
-    heard = Heard(mask, np.flatnonzero(~mask), turns, sample)
-    return heard, mask.nbytes + heard.silent.nbytes
+    coverage = VectorCoverage(mask, np.flatnonzero(~mask), turns, sample)
+    return coverage, mask.nbytes + coverage.uncovered.nbytes
 
 
-def _sampled(shelves: Shelves, read: Sequence[Vectors], mask: NDArray[np.bool_]) -> tuple[tuple[int, Scores], int]:
-    """How many of the first shelf have a vector, and the vectors of an even sample of those."""
-    first = shelves.parts[0].pool
+def _sampled(
+    tables: CandidateTables, read: Sequence[Vectors], mask: NDArray[np.bool_]
+) -> tuple[tuple[int, Scores], int]:
+    """How many of the first table have a vector, and the vectors of an even sample of those."""
+    first = tables.parts[0].pool
     turns = np.flatnonzero(mask[: first.size])
     if first.space is Space.RECORD:  # by the line that made them: a rebuild numbers them otherwise
         turns = turns[np.argsort(first.index[turns], kind="stable")]
     sample = turns[:: max(1, len(turns) // _SAMPLE)][:_SAMPLE]
-    vectors = gather(shelves, [one.segments for one in read], sample).vectors
+    vectors = gather(tables, [one.segments for one in read], sample).vectors
     return (len(turns), vectors), vectors.nbytes
 
 
 @dataclass(frozen=True)
-class Gathered:
+class GatheredVectors:
     """The vectors of some documents, as the codes tell them; zero where there is none."""
 
     positions: NDArray[np.int64]
@@ -247,35 +251,37 @@ class Gathered:
         return np.searchsorted(self.positions, positions)
 
 
-def gather(shelves: Shelves, segments: Sequence[Sequence[Segment]], positions: NDArray[np.int64]) -> Gathered:
-    """`segments` by shelf; they follow one another, each from its first number."""
+def gather(
+    tables: CandidateTables, segments: Sequence[Sequence[Segment]], positions: NDArray[np.int64]
+) -> GatheredVectors:
+    """`segments` by table; they follow one another, each from its first number."""
     positions = np.sort(positions)
     dims = next((one.codes.shape[1] for some in segments for one in some), 0)
     codes = np.zeros((len(positions), dims), np.int8)
     scales = np.zeros(len(positions), np.float32)
-    for shelf, start, all_of_shelf in zip(shelves.parts, shelves.starts, segments, strict=True):
-        some = [one for one in all_of_shelf if len(one.scales)]
-        ends = np.searchsorted(positions, [*(start + one.first for one in some), start + shelf.pool.size]).tolist()
+    for table, start, all_of_table in zip(tables.parts, tables.starts, segments, strict=True):
+        some = [one for one in all_of_table if len(one.scales)]
+        ends = np.searchsorted(positions, [*(start + one.first for one in some), start + table.pool.size]).tolist()
         for segment, begin, end in zip(some, ends, ends[1:], strict=False):
             if begin < end:
                 there, rows = segment.rows(positions[begin:end] - start)
                 codes[begin:end][there] = segment.codes[rows]
                 scales[begin:end][there] = segment.scales[rows]
-    return Gathered(positions, codes * scales[:, None], scales)
+    return GatheredVectors(positions, codes * scales[:, None], scales)
 
 
-def _add_earlier(shelf: Shelf, told: Scores, fingerprint: str, cache: BlockCache) -> None:
+def _add_earlier(table: CandidateTable, told: Scores, fingerprint: str, cache: BlockCache) -> None:
     """Make products with turns those with their windows: the products of a window's turns, added up, over the length of
     their sum. No codes to scan.
     """
-    size = shelf.pool.size
-    read = read_vectors(shelf.view, shelf.namespace, Space.WINDOW, size, fingerprint, cache)
+    size = table.pool.size
+    read = read_vectors(table.view, table.namespace, Space.WINDOW, size, fingerprint, cache)
     lengths = cache.get(
-        (shelf.namespace, Space.WINDOW, "lengths", fingerprint),
+        (table.namespace, Space.WINDOW, "lengths", fingerprint),
         (size, read.version),
         partial(_lengths, read.segments, size),
     )
-    first, second = (earlier.take(told) for earlier in shelf.pool.line)
+    first, second = (earlier.take(told) for earlier in table.pool.line)
     told += first
     told += second
     told *= lengths
@@ -290,14 +296,14 @@ def _lengths(segments: Sequence[Segment], size: int) -> tuple[Scores, int]:
     return lengths, lengths.nbytes
 
 
-def _usual(shelf: Shelf, segments: Sequence[Segment], dims: int) -> Scores:
+def _usual(table: CandidateTable, segments: Sequence[Segment], dims: int) -> Scores:
     """The mean of what is told in the namespace; less of it where a handful is: of one turn, the mean is the turn."""
     total, count = np.zeros(dims, np.float64), 0
     for segment in segments:
         total += segment.total
         count += len(segment.scales)
-        if shelf.space is Space.RECORD:  # not what is another document now, nor digests that are left out
-            out = segment.part(np.flatnonzero(~shelf.pool.exists[segment.nums]))
+        if table.space is Space.RECORD:  # not what is another document now, nor digests that are left out
+            out = segment.part(np.flatnonzero(~table.pool.exists[segment.nums]))
             total -= out.total
             count -= len(out.scales)
     # Rounded: how vectors lie in segments changes the last digits, and must change no answer.
@@ -323,12 +329,12 @@ def scan(
         segments = [_few(segment, among) for segment in segments]
         size = len(among)
     products = np.zeros(size, np.float32)
-    heard = np.zeros(size, np.bool_)
+    covered = np.zeros(size, np.bool_)
     filled = [segment for segment in segments if len(segment.scales)]
     _scan(question, [(segment, products) for segment in filled], alone=size < _MANY)
     for segment in filled:
-        heard[segment.nums] = segment.scales > 0
-    return products, heard
+        covered[segment.nums] = segment.scales > 0
+    return products, covered
 
 
 def _few(segment: Segment, nums: NDArray[np.int64]) -> Segment:
@@ -348,15 +354,15 @@ def _scan(question: Scores, pieces: Iterable[tuple[Segment, Scores]], alone: boo
         found = np.asarray(simsimd.cdist(codes, segment.codes, "dot", out_dtype="float32"))[0]
         products[segment.nums] = found * (segment.scales * scales[0])
 
-    share_out(pieces, score, alone)
+    run_shared(pieces, score, alone)
 
 
 _ROUNDING = np.float32(1e-5)  # of sums in single precision
 
 
 class Cosines:
-    def __init__(self, shelves: Shelves, vector: Scores | None, fingerprint: str | None) -> None:
-        self._shelves = shelves
+    def __init__(self, tables: CandidateTables, vector: Scores | None, fingerprint: str | None) -> None:
+        self._tables = tables
         self._vector = vector
         self._fingerprint = fingerprint
         self._known: dict[int, float] = {}
@@ -366,7 +372,7 @@ class Cosines:
         """These are likely to be asked for: they are read together with the first that are."""
         self._likely = positions
 
-    def bounds(self, positions: NDArray[np.int64], vectors: Gathered | None) -> tuple[Scores, Scores]:
+    def bounds(self, positions: NDArray[np.int64], vectors: GatheredVectors | None) -> tuple[Scores, Scores]:
         """What each cosine is at least and at most, by vectors that hold these positions; 0 where there is none."""
         if self._vector is None or vectors is None or not vectors.vectors.size:
             return np.zeros(len(positions), np.float32), np.zeros(len(positions), np.float32)
@@ -377,34 +383,34 @@ class Cosines:
         return near - slack, near + slack
 
     def exactly(self, positions: Sequence[int]) -> dict[int, float]:
-        """The cosines at these positions, each read once; none where the leg is silent, or has no vector."""
+        """Return the cosines at these positions, each read once; none where the query or the document has no vector."""
         if self._vector is None or self._fingerprint is None:
             return {}
         unknown = [at for at in positions if at not in self._known]
         if unknown:
             unknown = [*unknown, *(at for at in self._likely if at not in self._known and at not in unknown)]
             self._likely = ()
-        for shelf, start, nums in zip(
-            self._shelves.parts, self._shelves.starts, self._shelves.numbers(unknown), strict=True
+        for table, start, nums in zip(
+            self._tables.parts, self._tables.starts, self._tables.numbers(unknown), strict=True
         ):
-            found = exact(shelf.view, scanned_space(shelf), self._fingerprint, self._vector, nums) if nums else {}
+            found = exact(table.view, scanned_space(table), self._fingerprint, self._vector, nums) if nums else {}
             self._known.update({start + num: cosine for num, cosine in found.items()})
         return {at: self._known[at] for at in positions if at in self._known}
 
 
 @dataclass(frozen=True)
-class Answer:
+class RetrievalScores:
     """How well every document answers one question, by position."""
 
-    question: Question
-    words: Worded
-    meaning: Meant | None
+    question: EmbeddedQuery
+    words: LexicalScores
+    meaning: SemanticScores | None
     raw: Scores
 
 
 @dataclass(frozen=True)
-class Legs:
-    shelves: Shelves
+class Retriever:
+    tables: CandidateTables
     embedder: Embedder | None
     cache: BlockCache
     settings: RecallSettings
@@ -412,26 +418,30 @@ class Legs:
     replies: bool
     """The question asks for what the assistant said."""
 
-    def ask(self, text: str, stage: Callable[[str, int, str], None] = lambda name, count, note: None) -> Answer:
+    def ask(
+        self, text: str, stage: Callable[[str, int, str], None] = lambda name, count, note: None
+    ) -> RetrievalScores:
         """`stage` is told what was done, with how much of it."""
-        question = read(text, self.speaker, self.embedder, self.settings)
+        question = embed_query(text, self.speaker, self.embedder, self.settings)
         stage("question", len(question.terms), "meaning is silent" if question.vector is None else "")
-        words = score_words(self.shelves, question.terms, self.settings)
+        words = score_words(self.tables, question.terms, self.settings)
         stage("words", int(np.count_nonzero(words.scores > 0)), " ".join(question.terms[:12]))
         meaning = None
         if question.vector is not None and self.embedder is not None:
-            meaning = scan_shelves(self.shelves, self.embedder.profile.fingerprint, question.vector, self.cache)
-            stage("meaning", meaning.heard.count, "")
-        return Answer(question, words, meaning, answering(self.shelves, words, meaning, self.replies, self.settings))
+            meaning = scan_tables(self.tables, self.embedder.profile.fingerprint, question.vector, self.cache)
+            stage("meaning", meaning.coverage.count, "")
+        return RetrievalScores(
+            question, words, meaning, answering(self.tables, words, meaning, self.replies, self.settings)
+        )
 
-    def cosines(self, answer: Answer) -> Cosines:
+    def cosines(self, answer: RetrievalScores) -> Cosines:
         """The cosines of documents with the question of this answer."""
         fingerprint = None if self.embedder is None else self.embedder.profile.fingerprint
-        return Cosines(self.shelves, answer.question.vector, fingerprint)
+        return Cosines(self.tables, answer.question.vector, fingerprint)
 
-    def vectors(self, answer: Answer, positions: NDArray[np.int64]) -> Gathered | None:
-        """The vectors of these documents, as the codes tell them; None where the leg is silent."""
-        return None if answer.meaning is None else gather(self.shelves, answer.meaning.segments, positions)
+    def vectors(self, answer: RetrievalScores, positions: NDArray[np.int64]) -> GatheredVectors | None:
+        """The vectors of these documents, as the codes tell them; None where the query has no vector."""
+        return None if answer.meaning is None else gather(self.tables, answer.meaning.segments, positions)
 
 
 # --- What a search is asked for, and which documents its filters keep back.
@@ -448,20 +458,20 @@ class Query:
     as_of: datetime | None = None
 
 
-def barred(shelves: Shelves, query: Query) -> NDArray[np.int64]:
+def barred(tables: CandidateTables, query: Query) -> NDArray[np.int64]:
     """Positions that the filters keep back."""
     if all(one is None for one in (query.kind, query.session, query.since, query.until, query.as_of)):
-        hidden = [shelves.columns.absent]  # nothing to filter by: what is kept back is told one by one
-        for shelf, start in zip(shelves.parts, shelves.starts, strict=True):
-            nums = [*shelf.view.hidden(shelf.space), *_replaced(shelf, None)]
+        hidden = [tables.columns.absent]  # nothing to filter by: what is kept back is told one by one
+        for table, start in zip(tables.parts, tables.starts, strict=True):
+            nums = [*table.view.hidden(table.space), *_replaced(table, None)]
             hidden += [start + np.array(nums, np.int64)] if nums else []
         return np.concatenate(hidden)
-    return np.flatnonzero(~shelves.joined([_allowed(shelf, query) for shelf in shelves.parts]))
+    return np.flatnonzero(~tables.joined([_allowed(table, query) for table in tables.parts]))
 
 
-def _allowed(shelf: Shelf, query: Query) -> NDArray[np.bool_]:
-    """Which documents of a shelf the filters let through."""
-    view, pool = shelf.view, shelf.pool
+def _allowed(table: CandidateTable, query: Query) -> NDArray[np.bool_]:
+    """Which documents of a table the filters let through."""
+    view, pool = table.view, table.pool
     allowed = pool.exists.copy()
     hidden = view.hidden(pool.space)
     if hidden:
@@ -470,7 +480,7 @@ def _allowed(shelf: Shelf, query: Query) -> NDArray[np.bool_]:
         allowed &= pool.sort == kind_number(query.kind)
     if query.session is not None:
         number = view.session_number(query.session)
-        if number is None or pool.space is Space.RECORD or shelf.common:
+        if number is None or pool.space is Space.RECORD or table.common:
             allowed[:] = False
         else:
             allowed &= pool.session == number
@@ -480,13 +490,13 @@ def _allowed(shelf: Shelf, query: Query) -> NDArray[np.bool_]:
         allowed &= pool.at < to_micros(query.until)
     if query.as_of is not None:
         allowed &= pool.at <= to_micros(query.as_of)
-    allowed[_replaced(shelf, query.as_of)] = False
+    allowed[_replaced(table, query.as_of)] = False
     return allowed
 
 
-def _replaced(shelf: Shelf, as_of: datetime | None) -> list[int]:
+def _replaced(table: CandidateTable, as_of: datetime | None) -> list[int]:
     """Records that were replaced: served only to who asks about a time before."""
-    if shelf.space is not Space.RECORD:
+    if table.space is not Space.RECORD:
         return []
     moment = None if as_of is None else to_micros(as_of)
-    return [num for num, valid_to in shelf.view.retired() if moment is None or valid_to <= moment]
+    return [num for num, valid_to in table.view.retired() if moment is None or valid_to <= moment]

@@ -94,7 +94,7 @@ FOREGROUND = Foreground()
 """Of the process: all its memories share one interpreter."""
 
 
-class Courtesy:
+class BackgroundPriority:
     """Of one worker."""
 
     def __init__(self, foreground: Foreground = FOREGROUND) -> None:
@@ -105,7 +105,7 @@ class Courtesy:
         """A piece of work begins."""
         self._since = time.monotonic()
 
-    def step_aside(self) -> None:
+    def yield_to_foreground(self) -> None:
         """A piece of work is done, the next one begins when nobody waits, or after a while."""
         if self._foreground.calls:
             self._foreground.wait(min(_TIMES * (time.monotonic() - self._since), _MOST_S))
@@ -158,7 +158,7 @@ class Worker:
         """Guards the jobs; notified when one is due and when a batch is done."""
         self._stopping = False
         self._thread: threading.Thread | None = None
-        self._courtesy = Courtesy()
+        self._priority = BackgroundPriority()
         self._current: _Job | None = None
 
     def degraded(self, namespace: str) -> str | None:
@@ -274,7 +274,7 @@ class Worker:
                 return 0  # one look is quicker than that of each stage
             if not mine:
                 return None
-            self._courtesy.begin()
+            self._priority.begin()
             done = cut_turns(self._store, namespace, self._settings)
             for space in _WORDED:
                 self._step_aside()
@@ -303,7 +303,7 @@ class Worker:
     def _step_aside(self) -> None:
         """Between two pieces of work: let calls that somebody waits for go first, unless a flush waits for the work."""
         if self._current is None or not self._current.waiting:
-            self._courtesy.step_aside()
+            self._priority.yield_to_foreground()
 
     def behind(self, namespace: str) -> int:
         """Count the lines of the log that the views have yet to read, without a tail the word index may leave out."""
