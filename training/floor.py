@@ -114,11 +114,11 @@ def ask(store: Store) -> Iterator[Asked]:
     """On the production path, with a floor that lets everything through and writes down what it saw."""
     seen: list[tuple[int, NDArray[np.float32], NDArray[np.float32]]] = []
 
-    def look(legs, answer, best, cosines, vectors, windows=(), fused=None):  # noqa: ANN001, ANN202
+    def look(retriever, answer, best, cosines, vectors, windows=(), fused=None):  # noqa: ANN001, ANN202
         if fused is not None:  # not the look-up of an event that the question is told by
             exactly = cosines.exactly(best.tolist())
             near = np.array([exactly.get(int(at), 0.0) for at in best], np.float32)
-            seen.append((answer.meaning.heard.count, answer.words.shares(best), near))
+            seen.append((answer.meaning.coverage.count, answer.words.shares(best), near))
         return np.ones(len(best), np.bool_)
 
     searching.above_floor, kept = look, searching.above_floor

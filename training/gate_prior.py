@@ -106,7 +106,7 @@ def answering(tables, words, meaning, replies, settings):
     if GIVEN.where == "an offset":
         more = np.nan_to_num((column - GIVEN.mean) / GIVEN.spread, nan=0.0) * GIVEN.weight * rank._crowd(tables)
     else:
-        silent, among = meaning.heard.silent, rank._turns(tables)
+        silent, among = meaning.coverage.uncovered, rank._turns(tables)
         told = rank._scale(meaning.told, silent, among)
         weighed = replace(settings, worth=GIVEN.weight)
         more = rank._worth(meaning, told, _With(columns, prior=prior), among, weighed).of(told.of(meaning.told) * prior)

@@ -154,7 +154,8 @@ def test_no_cosine_lies_outside_the_bounds_that_its_codes_give(drawn: list[list[
     near = GatheredVectors(places, codes * scales[:, None], scales)
     least, most = Cosines(CandidateTables([], Columns([], [], 1)), question, None).bounds(places, near)
     exact = full.astype(np.float64) @ question.astype(np.float64)
-    assert (least <= exact).all() and (exact <= most).all()
+    tiny = 1e-30  # vectors of subnormal numbers have codes of zero
+    assert (least <= exact + tiny).all() and (exact - tiny <= most).all()
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(-9, 9)), min_size=1, max_size=30))

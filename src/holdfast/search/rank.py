@@ -144,7 +144,7 @@ def answering(
     score[records] += window.of(meaning.window[turns]) * meaning.coverage.mask[turns]
     alone = columns.alone
     score[alone] += told.of(meaning.told[alone]) * np.float32(settings.window) * meaning.coverage.mask[alone]
-    # Where there is no vector (another script, or not embedded yet) the words that are shared speak for it as well: else
+    # Without a vector (another script, or not embedded yet) the words that are shared speak for it as well: else
     # an exact word would rank behind whatever lies nearest by accident (RECALL-9).
     shared = uncovered[words.scores[uncovered] > 0]
     score[shared] += worded.of(words.scores[shared]) * np.float32(settings.told + settings.window)
