@@ -12,11 +12,10 @@ from hypothesis import HealthCheck
 from hypothesis import settings as laws
 
 from holdfast.memory import Memory
-from holdfast.models.embedder import Embedder
-from holdfast.models.static import StaticEmbedder
+from holdfast.model import Clock, utc_now
+from holdfast.models.embedder import Embedder, StaticEmbedder
 from holdfast.settings import Settings
 from holdfast.testing import HashEmbedder
-from holdfast.text.time import Clock, utc_now
 from tests.support.engines import chosen, default_engine, engines_of
 from tests.support.memories import QUICK, OpenMemory
 

@@ -22,7 +22,7 @@ import holdfast.gate
 import holdfast.rules
 import holdfast.text
 from holdfast.admit.attributes import LatePattern
-from holdfast.text.sentences import MAX_SENTENCE, sentences
+from holdfast.text.words import MAX_SENTENCE, sentences
 from tests.support.pace import slowness
 
 SIZE = 100_000
@@ -34,7 +34,7 @@ WHOLE = (
     "holdfast.gate.salience",
     "holdfast.gate.score",
     "holdfast.admit.secrets",
-    "holdfast.text.sentences._END",
+    "holdfast.text.words._END",
     "holdfast.gate.own_words._MARK",
     "holdfast.admit.echo._",
 )

@@ -26,11 +26,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.optimize import minimize
 
-from holdfast.text.sentences import sentences
+from holdfast.text.words import sentences
 from holdfast.rules.detect import FAMILIES, OWN, SCALE, about, features, reading, worth_of
 from holdfast.rules.text import masked, sentences_of
 from holdfast.rules.detect import reading_of
-from holdfast.models.static import shipped_embedder
+from holdfast.models.embedder import shipped_embedder
 
 VERSION = "2"
 ROOT = Path(__file__).parent

@@ -24,7 +24,7 @@ from scipy.optimize import minimize
 from holdfast.gate.durability import features
 from holdfast.gate.durability import FEATURES
 from holdfast.gate.durability import SHAPES
-from holdfast.models.static import StaticEmbedder
+from holdfast.models.embedder import StaticEmbedder
 
 VERSION = "3"
 FILES = (

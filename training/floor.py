@@ -1,4 +1,4 @@
-"""Fit the floor of search (search/floor.py, RecallSettings.floor_*) to the questions in training/floor/talks.json.
+"""Fit the floor of search (search/search.py, RecallSettings.floor_*) to the questions in training/floor/talks.json.
 
 Eight talks of our own, each with questions that it answers, questions that come near (about what was said, but nobody
 said that) and questions far off. Each is asked in stores of several sizes: half a talk, a talk, two, all of them, and all
@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 
 import holdfast.search.search as searching
 from holdfast.memory import Memory
-from holdfast.models.static import THRESHOLDS, shipped_embedder
-from holdfast.search.floor import evidence, floor_among
+from holdfast.models.embedder import THRESHOLDS, shipped_embedder
+from holdfast.search.search import evidence, floor_among
 from holdfast.settings import RecallSettings, Settings
 from holdfast.testing import FixedClock
 
@@ -114,11 +114,11 @@ def ask(store: Store) -> Iterator[Asked]:
     """On the production path, with a floor that lets everything through and writes down what it saw."""
     seen: list[tuple[int, NDArray[np.float32], NDArray[np.float32]]] = []
 
-    def look(legs, answer, best, cosines, vectors, windows=(), fused=None):  # noqa: ANN001, ANN202
+    def look(retriever, answer, best, cosines, vectors, windows=(), fused=None):  # noqa: ANN001, ANN202
         if fused is not None:  # not the look-up of an event that the question is told by
             exactly = cosines.exactly(best.tolist())
             near = np.array([exactly.get(int(at), 0.0) for at in best], np.float32)
-            seen.append((answer.meaning.heard.count, answer.words.shares(best), near))
+            seen.append((answer.meaning.coverage.count, answer.words.shares(best), near))
         return np.ones(len(best), np.bool_)
 
     searching.above_floor, kept = look, searching.above_floor

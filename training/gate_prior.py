@@ -24,7 +24,7 @@ from holdfast_bench.ask import AskOptions, haystack_memory, score, settings_of
 from holdfast_bench.machine import CachingEmbedder
 from holdfast_bench.pack import _read
 from holdfast.memory import Memory
-from holdfast.models.breaker import open_embedder
+from holdfast.models.embedder import open_embedder
 from holdfast.model import Role
 
 RANKED = (  # (where G stands, its weight in standard deviations)
@@ -91,22 +91,22 @@ class _With:
         return getattr(self._inner, name)
 
 
-def answering(shelves, words, meaning, replies, settings):
+def answering(tables, words, meaning, replies, settings):
     if GIVEN.where == "as it is" or meaning is None or replies:
-        return _answering(shelves, words, meaning, replies, settings)
+        return _answering(tables, words, meaning, replies, settings)
     if GIVEN.where == "no prior":
-        return _answering(shelves, words, meaning, replies, replace(settings, worth=0.0))
-    columns = shelves.columns
+        return _answering(tables, words, meaning, replies, replace(settings, worth=0.0))
+    columns = tables.columns
     column = GIVEN.column(columns)
     prior = np.nan_to_num(column, nan=0.0)
     if GIVEN.where.startswith("instead"):
-        other = _With(shelves, columns=_With(columns, prior=prior))
+        other = _With(tables, columns=_With(columns, prior=prior))
         return _answering(other, words, meaning, replies, replace(settings, worth=GIVEN.weight))
-    answer = _answering(shelves, words, meaning, replies, settings)
+    answer = _answering(tables, words, meaning, replies, settings)
     if GIVEN.where == "an offset":
-        more = np.nan_to_num((column - GIVEN.mean) / GIVEN.spread, nan=0.0) * GIVEN.weight * rank._crowd(shelves)
+        more = np.nan_to_num((column - GIVEN.mean) / GIVEN.spread, nan=0.0) * GIVEN.weight * rank._crowd(tables)
     else:
-        silent, among = meaning.heard.silent, rank._turns(shelves)
+        silent, among = meaning.coverage.uncovered, rank._turns(tables)
         told = rank._scale(meaning.told, silent, among)
         weighed = replace(settings, worth=GIVEN.weight)
         more = rank._worth(meaning, told, _With(columns, prior=prior), among, weighed).of(told.of(meaning.told) * prior)

@@ -24,8 +24,8 @@ from pathlib import Path
 import numpy as np
 import splintr
 
-from holdfast.context.escape import encode
-from holdfast.context.render import Frame, Item, Tier, render
+from holdfast.context.render import encode
+from holdfast.context.render import ContextFrame, Item, render; from holdfast.results import Tier
 from holdfast_bench.data import strings_in
 from holdfast.models.tokens import BLOCKS, PIECES, TokenEstimator, block_of, common_words, prefix_of
 
@@ -164,7 +164,7 @@ def alone(block: str) -> float:
 
 def blocks(texts: list[str]) -> list[str]:
     """Render contexts of twenty texts, each cut to the length of a turn."""
-    frame = Frame.of(bytes(16), "measured")
+    frame = ContextFrame.of(bytes(16), "measured")
     items = [Item(f"t-{place:021x}", text[:800], "user", "turn", datetime(2026, 5, 3)) for place, text in enumerate(texts)]
     return [render(frame, {Tier.RECALLED: items[i : i + 20]}) for i in range(0, len(items), 20)]
 

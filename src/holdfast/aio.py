@@ -13,11 +13,11 @@ from anyio import to_thread
 from holdfast.engine import Progress
 from holdfast.gate.calibrate import Label
 from holdfast.memory import DEFAULT_SESSION, Memory
-from holdfast.model import Decision, Exchange, Hits, Metadata, Record, Session, Status, Turn, Why
+from holdfast.model import Clock, Decision, Exchange, Hits, Metadata, Record, Session, Status, Turn, Why, utc_now
 from holdfast.models.embedder import Embedder
 from holdfast.results import ActiveView, Calibration, Compaction, History, Pair, StandingSection, Stats, Themes, Tuning
 from holdfast.settings import Settings
-from holdfast.text.time import Clock, Moment, utc_now
+from holdfast.text.time import Moment
 
 if TYPE_CHECKING:
     from holdfast.gate.score import Signals

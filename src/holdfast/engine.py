@@ -15,14 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.index.blocks import BlockCache
-from holdfast.models.breaker import GuardedEmbedder, open_embedder
-from holdfast.models.embedder import Embedder
+from holdfast.model import Clock
+from holdfast.models.embedder import Embedder, GuardedEmbedder, open_embedder
 from holdfast.settings import Settings
 from holdfast.store.open import open_store
-from holdfast.text.time import Clock
 from holdfast.worker.compactor import CompactionWorker
-from holdfast.worker.counters import RetrievalCounter
-from holdfast.worker.worker import Worker
+from holdfast.worker.worker import RetrievalCounter, Worker
 
 if TYPE_CHECKING:
     from holdfast.admit.pipeline import Admission

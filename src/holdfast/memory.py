@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, BinaryIO, Literal, Self, overload
 
 from holdfast.engine import Engine, Progress, open_guarded
 from holdfast.errors import BadText, Closed, FlushTimeout, InputError, ModelError, NotFound, StoreError
-from holdfast.index.candidates import words_stage
+from holdfast.index.blocks import words_stage
 from holdfast.index.vectors import vectors_stage
 from holdfast.insight.lookup import find, read_thread, recent_exchanges, recent_turns
 from holdfast.log.acts import Marker, erased_turn, places_with_erased
-from holdfast.log.align import align
 from holdfast.log.messages import (
+    align,
     check_name,
     check_text,
     keyed_id,
@@ -30,6 +30,7 @@ from holdfast.log.messages import (
 )
 from holdfast.model import (
     Action,
+    Clock,
     Decision,
     Entry,
     Exchange,
@@ -43,15 +44,15 @@ from holdfast.model import (
     Status,
     Turn,
     Why,
+    utc_now,
 )
-from holdfast.models.breaker import GuardedEmbedder
-from holdfast.models.embedder import Embedder
+from holdfast.models.embedder import Embedder, GuardedEmbedder
 from holdfast.settings import Settings, load_settings
 from holdfast.store.open import default_location, open_store
 from holdfast.store.snapshot import Snapshot
 from holdfast.store.store import Store
 from holdfast.store.types import Space
-from holdfast.text.time import Clock, Moment, read_moment, utc_now
+from holdfast.text.time import Moment, read_moment
 from holdfast.version import __version__
 from holdfast.worker.worker import FOREGROUND
 

@@ -2,17 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Self
+
+Clock = Callable[[], datetime]
+"""Returns the current time; tests pass their own."""
 
 Metadata = Mapping[str, object]
 """JSON values only; validated in log/messages.py."""
 
 SIGNALS = ("g", "t", "h", "r", "d", "p", "a", "dtech", "gconv", "gtech", "input_freq", "mem_saturation")
 """Signals that the gate stores on every user turn (GATE-11); gate/score.py defines them."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+def to_micros(at: datetime) -> int:
+    """Return microseconds since 1970 in UTC, exact for the whole calendar."""
+    return (at - _EPOCH) // _MICROSECOND
+
+
+def from_micros(micros: int) -> datetime:
+    return _EPOCH + timedelta(microseconds=micros)
 
 
 class Role(StrEnum):

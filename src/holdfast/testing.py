@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 
 from holdfast.errors import ModelUnavailable
 from holdfast.memory import Memory
+from holdfast.model import Clock, utc_now
 from holdfast.models.embedder import Embedder, Profile, Thresholds, unit
 from holdfast.settings import Settings
-from holdfast.text.time import Clock, utc_now
 
 
 class FixedClock:

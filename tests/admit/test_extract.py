@@ -12,7 +12,7 @@ from holdfast.admit.extract import requested
 from holdfast.memory import Memory
 from holdfast.model import Kind, Record
 from holdfast.settings import AdmitSettings
-from holdfast.text.sentences import sentences
+from holdfast.text.words import sentences
 from tests.support.memories import QUICK, OpenMemory
 
 ADMITTING = replace(QUICK, admit=AdmitSettings(enabled=True))

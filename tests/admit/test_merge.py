@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from holdfast.admit.merge import Add, Drop, Merge, Neighbour, Statement, Supersede, Verdict, decide, trust
 from holdfast.model import Kind, Provenance
-from holdfast.models.static import THRESHOLDS, StaticEmbedder
+from holdfast.models.embedder import THRESHOLDS, StaticEmbedder
 from holdfast.settings import MergeSettings
 
 WHEN = datetime(2025, 5, 1, tzinfo=UTC)

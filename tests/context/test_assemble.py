@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.context.render import Frame, Parsed, parse
+from holdfast.context.render import ContextFrame, ParsedFrame, parse
 from holdfast.errors import BadMessage, InputError
 from holdfast.memory import Memory
-from holdfast.models.static import StaticEmbedder
+from holdfast.models.embedder import StaticEmbedder
 from holdfast.models.tokens import TokenEstimator
 from holdfast.results import Considered, Context, Tier
 from tests.support.frame_attacks import ATTACKS, armed
@@ -44,12 +44,12 @@ def rules(tmp_path: Path) -> Path:
     return path
 
 
-def read(memory: Memory, made: Context, session: str = "default") -> Parsed:
+def read(memory: Memory, made: Context, session: str = "default") -> ParsedFrame:
     """The block taken apart again: whatever is in it, its lines are the frame's own."""
-    return parse(Frame.of(memory._store.secret(), session, memory.namespace), made.text)
+    return parse(ContextFrame.of(memory._store.secret(), session, memory.namespace), made.text)
 
 
-def texts_of(parsed: Parsed, tier: Tier) -> list[str]:
+def texts_of(parsed: ParsedFrame, tier: Tier) -> list[str]:
     return [item.text for item in parsed.tiers.get(tier, [])]
 
 
@@ -179,7 +179,7 @@ def test_only_the_users_own_words_become_guidance(calm: Memory, rules: Path, rol
 @pytest.mark.requirement("INV-2", "CTX-6")
 def test_no_stored_text_writes_a_line_of_the_block(calm: Memory, tmp_path: Path) -> None:
     calm.context([user("to know the mark")], "now")
-    mark = Frame.of(calm._store.secret(), "now", "ana").mark
+    mark = ContextFrame.of(calm._store.secret(), "now", "ana").mark
     armed_ones = [armed(attack, mark) for _, attack in ATTACKS]
     # A lone surrogate does not pass the door of the log.
     attacks = [attack for attack in armed_ones if attack == attack.encode(errors="replace").decode()]

@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.context.budget import Allotment, Packing, Pieces, allot
-from holdfast.context.render import Frame, Item, render
-from holdfast.context.tiers import Candidate
+from holdfast.context.render import ContextFrame, Item, render
+from holdfast.context.tiers import TierCandidate
 from holdfast.models.tokens import TokenEstimator
 from holdfast.results import Tier
 from holdfast.settings import ContextSettings, IndexSettings
 
-FRAME = Frame.of(b"a secret of sixteen bytes or more", "s1", "ana")
+FRAME = ContextFrame.of(b"a secret of sixteen bytes or more", "s1", "ana")
 SAID = datetime(2026, 5, 3, tzinfo=UTC)
 SETTINGS = ContextSettings()
 COUNTER = TokenEstimator()
@@ -25,9 +25,9 @@ TEXTS = st.text(st.sampled_from("boats tide <|im_start|> gate\n日本 é"), min_
 BUDGETS = st.integers(1, 2500)
 
 
-def candidates(prefix: str, base: bool = False) -> st.SearchStrategy[list[Candidate]]:
+def candidates(prefix: str, base: bool = False) -> st.SearchStrategy[list[TierCandidate]]:
     made = st.builds(
-        lambda number, text, days, score, out: Candidate(
+        lambda number, text, days, score, out: TierCandidate(
             Item(f"{prefix}{number}", text, "user", "turn", SAID + timedelta(days=days)),
             "why", out, (f"turn-{number}",), score, base=base,
         ),
@@ -46,7 +46,7 @@ WORLDS = st.fixed_dictionaries(
     }
 )
 LAW = settings(deadline=None, max_examples=60)  # other work on the machine is no failure of a law
-World = dict[Tier, list[Candidate]]
+World = dict[Tier, list[TierCandidate]]
 EMPTY: World = {tier: [] for tier in Tier}
 
 
@@ -54,7 +54,7 @@ def shared_out(world: World, budget: int) -> tuple[Allotment, Pieces, int]:
     pieces = Pieces(FRAME, COUNTER)
     hard = [one.item for one in world[Tier.HARD]]
     tokens = pieces.tier(Tier.HARD, hard)
-    others: dict[Tier, Sequence[Candidate]] = {tier: of for tier, of in world.items() if tier is not Tier.HARD}
+    others: dict[Tier, Sequence[TierCandidate]] = {tier: of for tier, of in world.items() if tier is not Tier.HARD}
     choose = Packing(frozenset({"boat"}), SETTINGS, IndexSettings())
     return allot(others, hard, tokens, budget, pieces, choose, SETTINGS), pieces, tokens
 
@@ -147,8 +147,8 @@ def test_the_same_candidates_give_the_same_choice(world: World, budget: int) -> 
     assert shared_out(world, budget)[0] == shared_out(world, budget)[0]
 
 
-def said(number: int, text: str, base: bool) -> Candidate:
-    return Candidate(Item(f"t{number}", text, "user", "turn", SAID), "", turn_ids=(f"t{number}",), base=base)
+def said(number: int, text: str, base: bool) -> TierCandidate:
+    return TierCandidate(Item(f"t{number}", text, "user", "turn", SAID), "", turn_ids=(f"t{number}",), base=base)
 
 
 @pytest.mark.requirement("CTX-2")
@@ -165,9 +165,11 @@ def test_a_short_tail_is_extended_by_one_pair_and_a_long_one_is_not() -> None:
 def test_guidance_stays_when_rules_and_tail_leave_nothing_for_recall() -> None:
     world: World = {
         **EMPTY,
-        Tier.HARD: [Candidate(Item("h", "Never paint a wet hull. " * 60, "authored", "rule"), "")],
-        Tier.ELEVATED: [Candidate(Item("e", "Use metric units.", "user", "guidance", SAID), "", turn_ids=("a",))],
-        Tier.RECALLED: [Candidate(Item("r", "I live in Porto.", "user", "turn", SAID), "", turn_ids=("b",), score=9.0)],
+        Tier.HARD: [TierCandidate(Item("h", "Never paint a wet hull. " * 60, "authored", "rule"), "")],
+        Tier.ELEVATED: [TierCandidate(Item("e", "Use metric units.", "user", "guidance", SAID), "", turn_ids=("a",))],
+        Tier.RECALLED: [
+            TierCandidate(Item("r", "I live in Porto.", "user", "turn", SAID), "", turn_ids=("b",), score=9.0)
+        ],
     }
     made, _, _ = shared_out(world, 400)
     assert made.over is not None

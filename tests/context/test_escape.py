@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from holdfast.context.escape import decode, encode, encode_field
+from holdfast.context.render import decode, encode, encode_field
 from tests.support.frame_attacks import ATTACKS, armed, hidden_in, structure_in
 from tests.support.hostile_texts import HOSTILE
 from tests.support.pace import slowness

@@ -10,15 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.context.escape import decode
-from holdfast.context.render import Frame, Item, parse, render, render_item
+from holdfast.context.render import ContextFrame, Item, decode, parse, render, render_item
 from holdfast.errors import InputError
 from holdfast.models.tokens import OpenAICounter, TokenCounter, TokenEstimator
 from holdfast.results import Tier
 from tests.support.frame_attacks import ATTACKS, armed, hidden_in, structure_in
 from tests.support.hostile_texts import HOSTILE
 
-FRAME = Frame.of(b"a secret of sixteen bytes or more", "s1", "ana")
+FRAME = ContextFrame.of(b"a secret of sixteen bytes or more", "s1", "ana")
 SAID = datetime(2026, 5, 3, tzinfo=UTC)
 FIELDS = ("text", "id", "origin", "kind", "speaker", "session", "place")
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.context.render import Frame, parse
+from holdfast.context.render import ContextFrame, parse
 from holdfast.memory import Memory
 from holdfast.results import Tier
 from tests.support.memories import QUICK, OpenMemory
@@ -29,7 +29,7 @@ def memory(open_memory: OpenMemory) -> Memory:
 
 
 def guidance(memory: Memory) -> list[str]:
-    frame = Frame.of(memory._store.secret(), "", memory.namespace)
+    frame = ContextFrame.of(memory._store.secret(), "", memory.namespace)
     section = memory.standing(400)
     return [item.text for item in parse(frame, section.text).tiers.get(Tier.ELEVATED, [])] if section.text else []
 

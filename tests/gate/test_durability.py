@@ -14,8 +14,7 @@ import pytest
 from holdfast.gate.durability import FEATURES, MOST_SENTENCES, weigh, weights_version
 from holdfast.memory import Memory
 from holdfast.model import Record
-from holdfast.models.embedder import Embedder
-from holdfast.models.static import StaticEmbedder
+from holdfast.models.embedder import Embedder, StaticEmbedder
 from holdfast.settings import AdmitSettings
 from holdfast.testing import HashEmbedder
 from tests.support.memories import QUICK, OpenMemory, assistant, user

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from holdfast.gate.durability import weigh, weigh_apart
-from holdfast.models.static import StaticEmbedder
+from holdfast.models.embedder import StaticEmbedder
 from holdfast.settings import IndexSettings
 from holdfast.store.open import open_store
 from holdfast.store.types import Space

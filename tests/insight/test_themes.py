@@ -12,7 +12,7 @@ import pytest
 from holdfast.errors import InputError
 from holdfast.memory import Memory
 from holdfast.model import Turn
-from holdfast.models.static import StaticEmbedder
+from holdfast.models.embedder import StaticEmbedder
 from holdfast.results import Themes
 from holdfast.settings import ChatSettings, Settings, ThemeSettings
 from holdfast.testing import FixedClock, ScriptedChat

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from holdfast.log.align import TurnPlace, align, digest
+from holdfast.log.messages import TurnPlace, align, digest
 from holdfast.model import NewTurn, Origin, Role
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from holdfast.errors import HoldfastError, InputError, NotFound
 from holdfast.memory import Memory
-from holdfast.models.static import StaticEmbedder
+from holdfast.models.embedder import StaticEmbedder
 from holdfast.text.words import query_terms
 from tests.support.hostile_texts import HOSTILE, LONE_SURROGATES
 from tests.support.memories import OpenMemory, texts, user

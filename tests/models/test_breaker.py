@@ -10,8 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from holdfast.errors import ModelMisbehaved, ModelUnavailable
-from holdfast.models.breaker import Breaker, GuardedEmbedder
-from holdfast.models.embedder import Profile
+from holdfast.models.embedder import Breaker, GuardedEmbedder, Profile
 from holdfast.testing import FailingEmbedder, HashEmbedder
 
 pytestmark = pytest.mark.requirement("SAFE-1")

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 import pytest
 
 from holdfast.errors import InputError, ModelError, ModelMisbehaved, ModelUnavailable
-from holdfast.models.breaker import Breaker
 from holdfast.models.chat import API_KEY, GuardedChat, Message, OpenAIChat, Schema, open_chat
+from holdfast.models.embedder import Breaker
 from holdfast.testing import Delayed, Reply, ScriptedChat
 
 ASK = [Message("system", "be brief"), Message("user", "hello")]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from holdfast.errors import InputError, MissingExtra, ModelMisbehaved
-from holdfast.models.breaker import open_embedder
+from holdfast.models.embedder import open_embedder
 from holdfast.models.onnx import KNOWN, MINILM_THRESHOLDS, KnownModel, OnnxEmbedder, find_installed
 
 VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "a", "cat", "dog", "##s"]

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from holdfast.errors import InputError, ModelMisbehaved, ModelUnavailable
-from holdfast.models.breaker import open_embedder
+from holdfast.models.embedder import open_embedder
 from holdfast.models.remote import API_KEY, RemoteEmbedder
 from holdfast.testing import Delayed, HashEmbedder, Reply, ScriptedChat
 

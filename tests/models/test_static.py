@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from holdfast.models.static import StaticEmbedder
+from holdfast.models.embedder import StaticEmbedder
 
 EMBEDDER = StaticEmbedder()
 

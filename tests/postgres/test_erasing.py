@@ -11,12 +11,12 @@ from psycopg import sql
 
 from holdfast.errors import NotFound
 from holdfast.memory import Memory
+from holdfast.model import utc_now
 from holdfast.settings import StoreSettings
 from holdfast.store.open import open_store
 from holdfast.store.postgres.schema import TABLES
 from holdfast.store.types import Scope
 from holdfast.testing import HashEmbedder
-from holdfast.text.time import utc_now
 from tests.support.memories import QUICK, texts, user
 from tests.support.postgres_engine import Engine
 

@@ -19,16 +19,16 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+import holdfast.search.semantic as semantic
 import numpy as np
 import psycopg
 import simsimd
 from numpy.typing import NDArray
 
 import holdfast.search.retrieve as legs
-import holdfast.search.semantic as semantic
 from holdfast.index.blocks import Segment, quantise
 from holdfast.memory import Memory
-from holdfast.models.static import StaticEmbedder
+from holdfast.models.embedder import StaticEmbedder
 from holdfast.probe.metrics import top_share
 from holdfast.settings import AdmitSettings, load_settings
 from holdfast_bench.chatter import chatter, questions

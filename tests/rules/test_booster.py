@@ -10,8 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from holdfast.errors import InputError
-from holdfast.models.embedder import Profile
-from holdfast.models.static import shipped_embedder
+from holdfast.models.embedder import Profile, shipped_embedder
 from holdfast.rules.booster import PROTOTYPES, Booster, surface_hint
 from holdfast.settings import CompactSettings
 from holdfast.testing import FailingEmbedder, HashEmbedder

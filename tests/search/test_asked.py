@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from holdfast.memory import Memory
-from holdfast.models.static import StaticEmbedder
+from holdfast.models.embedder import StaticEmbedder
 from holdfast.settings import RecallSettings
 from holdfast.testing import FixedClock
 from tests.support.memories import QUICK, OpenMemory

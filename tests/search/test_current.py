@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from holdfast.model import Origin, Provenance, Role, Turn
-from holdfast.search.hits import current_first
+from holdfast.search.search import current_first
 
 
 def _turn(number: int, text: str) -> Turn:

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from holdfast.errors import InputError
-from holdfast.index.words import index_words
+from holdfast.index.blocks import index_words
 from holdfast.memory import Memory
-from holdfast.models.static import StaticEmbedder
+from holdfast.models.embedder import StaticEmbedder
 from holdfast.settings import AdmitSettings, IndexSettings, RecallSettings
 from holdfast.store.open import open_store
 from holdfast.store.types import Space

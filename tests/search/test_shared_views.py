@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.index.candidates import Earlier, Pool, _counted, _empty, _in_line
+from holdfast.index.candidates import Pool, PreviousInSession, _counted, _empty, _in_line
 from holdfast.memory import Memory
 from holdfast.settings import IndexSettings
 from holdfast.store.types import Space
@@ -82,5 +82,5 @@ def test_the_score_of_the_turn_before_is_taken_inside_its_session_alone(sessions
 
 def test_nothing_is_taken_from_an_empty_pool() -> None:
     nobody = np.empty(0, np.int64)
-    assert len(Earlier(2, nobody, nobody).take(np.zeros(0, np.float32))) == 0
-    assert Earlier(2, np.array([0]), np.array([1])).take(np.ones(1, np.float32)).tolist() == [0.0]
+    assert len(PreviousInSession(2, nobody, nobody).take(np.zeros(0, np.float32))) == 0
+    assert PreviousInSession(2, np.array([0]), np.array([1])).take(np.ones(1, np.float32)).tolist() == [0.0]

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from holdfast.memory import Memory
-from holdfast.models.static import THRESHOLDS, StaticEmbedder
-from holdfast.search.floor import evidence, floor_among
+from holdfast.models.embedder import THRESHOLDS, StaticEmbedder
+from holdfast.search.search import evidence, floor_among
 from holdfast.settings import RecallSettings
 from holdfast.testing import FixedClock
 from tests.support.memories import QUICK, OpenMemory

@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast.model import to_micros
 from holdfast.search.question import read_question
 from holdfast.search.rank import said_in
 from holdfast.search.when import BEGINNING, END, Recency
-from holdfast.text.time import easter, to_micros
+from holdfast.text.time import easter
 from tests.support.pace import slowness
 
 SUNDAY = datetime(2026, 11, 15, 9, 30, tzinfo=UTC)

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from holdfast.memory import Memory
+from holdfast.model import utc_now
 from holdfast.serve.memories import JanitorSchedule, Memories
 from holdfast.settings import ServeSettings, Settings
 from holdfast.testing import HashEmbedder
-from holdfast.text.time import utc_now
 from tests.support.memories import QUICK
 
 pytestmark = pytest.mark.requirement("KEEP-2")

@@ -14,12 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.memory import Memory
-from holdfast.model import Hits, Turn
+from holdfast.model import Clock, Hits, Turn, utc_now
 from holdfast.models.embedder import Embedder, Profile
 from holdfast.settings import CompactSettings, IndexSettings, JanitorSettings, Settings, StoreSettings
 from holdfast.testing import HashEmbedder
 from holdfast.text.jsonio import plain
-from holdfast.text.time import Clock, utc_now
 
 Message = dict[str, object]
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.memory import Memory
-from holdfast.text.sentences import MAX_SENTENCE, sentences, split_passages
+from holdfast.text.words import MAX_SENTENCE, sentences, split_passages
 
 FILLER = "Here is some general advice on packing light for a long weekend away, with a list of small things. " * 12
 LINE = "The night ferry to Hvar leaves from pier seven at a quarter to eleven."

@@ -19,14 +19,14 @@ from holdfast.store.sqlite.transaction import position, vector_position
 from holdfast.store.store import Store
 from holdfast.store.types import Space
 from holdfast.testing import FailingEmbedder, FixedClock, HashEmbedder
-from holdfast.upkeep.findings import Diagnosis, Finding
+from holdfast.upkeep.findings import CheckResult, Diagnosis
 from tests.support.memories import EAGER, QUICK, OpenMemory, OtherEmbedder, answers, assistant, ingest_month, user
 
 NOW = datetime(2026, 5, 4, 8, 30, tzinfo=UTC)
 MANY = "a long turn " * 200
 
 
-def found(diagnosis: Diagnosis, check: str) -> Finding:
+def found(diagnosis: Diagnosis, check: str) -> CheckResult:
     (one,) = (one for one in diagnosis.findings if one.check == check)
     return one
 

@@ -15,7 +15,7 @@ from holdfast.errors import InputError
 from holdfast.memory import Memory
 from holdfast.settings import DoctorSettings, Settings
 from holdfast.testing import HashEmbedder
-from holdfast.upkeep.findings import Diagnosis, Finding
+from holdfast.upkeep.findings import CheckResult, Diagnosis
 
 TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 MEMORIES = [
@@ -33,7 +33,7 @@ def audit(path: Path) -> Diagnosis:
     return Memory.audit(path, HashEmbedder())
 
 
-def found(made: Diagnosis, check: str) -> Finding:
+def found(made: Diagnosis, check: str) -> CheckResult:
     (one,) = (one for one in made.findings if one.check == check)
     return one
 

@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 
 from holdfast.admit.ledger import Ledger
+from holdfast.index.blocks import cut_turns, index_words
 from holdfast.index.vectors import embed_documents, read_turns
-from holdfast.index.words import cut_turns, index_words
 from holdfast.memory import Memory
 from holdfast.model import Kind, Provenance, Record
 from holdfast.settings import CompactSettings, IndexSettings, Settings

@@ -12,9 +12,9 @@ import pytest
 
 from holdfast.compact.run import Compactor
 from holdfast.memory import Memory
+from holdfast.model import utc_now
 from holdfast.models.tokens import TokenCounter
 from holdfast.settings import CompactSettings
-from holdfast.text.time import utc_now
 from holdfast.worker.compactor import CompactionWorker
 from tests.support.chats import boatyard, ingest
 from tests.support.memories import QUICK, OpenMemory

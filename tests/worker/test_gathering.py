@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.errors import InputError
 from holdfast.settings import IndexSettings
-from holdfast.worker.worker import FOREGROUND, BatchDelay, Courtesy, Foreground
+from holdfast.worker.worker import FOREGROUND, BackgroundPriority, BatchDelay, Foreground
 from tests.support.memories import QUICK, OpenMemory, found
 
 LONG = 30.0  # seconds: nothing here takes so long, and a test that waited for it would be seen
@@ -67,7 +67,7 @@ def test_a_failed_call_no_longer_blocks_background_work() -> None:
     with pytest.raises(ValueError, match="no"), foreground.call():
         raise ValueError("no")
     assert foreground.calls == 0
-    Courtesy(foreground).step_aside()
+    BackgroundPriority(foreground).yield_to_foreground()
 
 
 @pytest.mark.requirement("LOG-3")

@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 
 from holdfast.memory import Memory
-from holdfast.model import Action, Entry
+from holdfast.model import Action, Entry, utc_now
 from holdfast.settings import IndexSettings
 from holdfast.store.open import open_store
 from holdfast.store.types import BLOCK
 from holdfast.testing import FailingEmbedder, HashEmbedder
-from holdfast.text.time import utc_now
 from tests.support.memories import EAGER, QUICK, CountingEmbedder, OpenMemory, answers, found, ingest_month, user
 
 

@@ -183,7 +183,7 @@ def add_far_pairs() -> None:
 
     import numpy as np
 
-    from holdfast.models.static import shipped_embedder
+    from holdfast.models.embedder import shipped_embedder
 
     chance = random.Random(4)
     for author in sorted({one["author"] for one in pairs}):

@@ -16,7 +16,7 @@ import numpy as np
 
 from holdfast.gate.own_words import pasted_parts
 from holdfast.gate.reader import pair_tokens, sentence_spans, sentence_tokens
-from holdfast.models.static import shipped_embedder
+from holdfast.models.embedder import shipped_embedder
 
 ROOT = Path(__file__).parents[2]
 rnd = random.Random(3)

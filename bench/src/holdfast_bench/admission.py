@@ -14,7 +14,7 @@ import Stemmer
 
 from holdfast.errors import InputError
 from holdfast.memory import Memory
-from holdfast.models.breaker import GuardedEmbedder, open_embedder
+from holdfast.models.embedder import GuardedEmbedder, open_embedder
 from holdfast.settings import Settings, load_settings
 from holdfast.text.words import FUNCTION_WORDS, fold
 

@@ -15,7 +15,7 @@ from itertools import accumulate, cycle, islice
 from pathlib import Path
 
 from holdfast.errors import InputError
-from holdfast.models.static import shipped_vocabulary
+from holdfast.models.embedder import shipped_vocabulary
 from holdfast_bench.data import read_text
 
 Message = dict[str, object]

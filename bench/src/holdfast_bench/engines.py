@@ -24,11 +24,11 @@ from threading import BrokenBarrierError
 from holdfast.errors import StoreError
 from holdfast.log.messages import read_turn
 from holdfast.memory import Memory
-from holdfast.models.static import StaticEmbedder
+from holdfast.model import utc_now
+from holdfast.models.embedder import StaticEmbedder
 from holdfast.probe.metrics import percentiles, ratio
 from holdfast.settings import AdmitSettings, Settings, load_settings
 from holdfast.store.open import open_store
-from holdfast.text.time import utc_now
 from holdfast.version import __version__
 from holdfast_bench.admission import bench_embedder
 from holdfast_bench.ask import LEVELS, AskOptions, Outcome, ask, means, settings_of

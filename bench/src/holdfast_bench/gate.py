@@ -20,7 +20,7 @@ from holdfast.admit.extract import answers_question
 from holdfast.errors import InputError
 from holdfast.gate.durability import weigh
 from holdfast.model import Origin, Role, Turn
-from holdfast.models.breaker import GuardedEmbedder
+from holdfast.models.embedder import GuardedEmbedder
 from holdfast_bench.admission import MODES, Mode, bench_embedder, bench_settings, share, temporary_memories
 from holdfast_bench.data import END_OF_TURN, read_dialogues, read_shape, read_text, strings_in
 from holdfast_bench.machine import Progress, run_info

@@ -16,7 +16,7 @@ from pathlib import Path
 from holdfast.errors import InputError
 from holdfast.memory import Memory
 from holdfast.model import Provenance, Record
-from holdfast.models.breaker import GuardedEmbedder
+from holdfast.models.embedder import GuardedEmbedder
 from holdfast_bench.admission import (
     MIN_COVERAGE,
     MODES,

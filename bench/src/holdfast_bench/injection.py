@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from holdfast.context.render import BAR, Frame, Item, parse, render
+from holdfast.context.render import BAR, ContextFrame, Item, parse, render
 from holdfast.errors import InputError
 from holdfast.memory import Memory
 from holdfast.results import Context, Tier
@@ -76,7 +76,7 @@ _STRUCTURE = re.compile(
 _INVISIBLE_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 _INVISIBLE_LETTERS = frozenset("\u115f\u1160\u3164\uffa0\u2800\u034f\u17b4\u17b5\U0001d159")
 _NUMBERED = re.compile("&#x([0-9A-F]+);")
-_ALLOWED = frozenset("\n\t\u200c\u200d")  # some scripts need joiners (context/escape.py)
+_ALLOWED = frozenset("\n\t\u200c\u200d")  # some scripts need joiners (context/render.py)
 
 
 @dataclass
@@ -105,7 +105,7 @@ class _Counts:
 
 def measure_rendering(texts: Sequence[str], progress: Callable[[int, int], None] | None = None) -> dict[str, object]:
     """Put every text in every disguise and field through the renderer, and into a plain tag."""
-    frame = Frame.of(bytes(range(32)), _NAMESPACE, _NAMESPACE)
+    frame = ContextFrame.of(bytes(range(32)), _NAMESPACE, _NAMESPACE)
     ours, wrapper = _Counts(), _Counts()
     for number, text in enumerate(texts, 1):
         for name, disguise in CARRIERS.items():
@@ -140,7 +140,7 @@ def measure_contexts(texts: Sequence[str]) -> dict[str, object]:
         memory.flush()
         rules = Path(home) / "RULES.md"
         rules.write_text("".join(f"> {' '.join(text.split())}\n\n" for text in kept), encoding="utf-8")
-        frame = Frame.of(memory._store.secret(), "asking", _NAMESPACE)
+        frame = ContextFrame.of(memory._store.secret(), "asking", _NAMESPACE)
         for text in kept:
             asked = [{"role": "user", "content": text}, {"role": "user", "content": f"What about {text[:200]}?"}]
             made = memory.context(asked, "asking", memory_budget=6000, rules=[rules])
@@ -183,7 +183,7 @@ def measure_disguises(
     )
 
 
-def faults_of(frame: Frame, block: str) -> Iterator[str]:
+def faults_of(frame: ContextFrame, block: str) -> Iterator[str]:
     """Yield what is in a block that its renderer did not write as its own."""
     try:
         parse(frame, block)
@@ -236,7 +236,7 @@ def _open_memory() -> AbstractContextManager[Memory]:
 def _check_turns_and_rules(
     memory: Memory, home: Path, session: str, name: str, disguise: Disguise, texts: Sequence[str], counts: _Counts
 ) -> None:
-    frame = Frame.of(memory._store.secret(), session, _NAMESPACE)
+    frame = ContextFrame.of(memory._store.secret(), session, _NAMESPACE)
     attacks = [attack for text in texts if (attack := disguise(text, frame.mark)).strip()]
     stored = []
     for attack in attacks:
@@ -265,7 +265,7 @@ def _check_turns_and_rules(
 def _check_records(name: str, disguise: Disguise, texts: Sequence[str], counts: _Counts) -> None:
     """Check records in a separate memory, because search returns only one of a record and its equal turn."""
     with _open_memory() as memory:
-        frame = Frame.of(memory._store.secret(), "asking", _NAMESPACE)
+        frame = ContextFrame.of(memory._store.secret(), "asking", _NAMESPACE)
         stored = set()
         for text in texts:
             try:
@@ -282,7 +282,7 @@ def _check_records(name: str, disguise: Disguise, texts: Sequence[str], counts: 
     counts.shown["records"] += len(shown)
 
 
-def _check_context(made: Context, frame: Frame, name: str, counts: _Counts) -> dict[Tier, list[Item]]:
+def _check_context(made: Context, frame: ContextFrame, name: str, counts: _Counts) -> dict[Tier, list[Item]]:
     """Check a context and return its items by tier."""
     counts.checked += 1
     counts.raised += _raised(made)
@@ -294,7 +294,7 @@ def _check_context(made: Context, frame: Frame, name: str, counts: _Counts) -> d
     return dict(parse(frame, made.text).tiers)
 
 
-def _context_faults(frame: Frame, made: Context) -> list[str]:
+def _context_faults(frame: ContextFrame, made: Context) -> list[str]:
     return [made.degraded] if made.degraded else list(faults_of(frame, made.text))
 
 
@@ -302,7 +302,7 @@ def _raised(made: Context) -> int:
     return sum(one.tier == Tier.ELEVATED.value and one.included for one in made.receipt.candidates)
 
 
-def _render_faults(frame: Frame, items: Sequence[Item]) -> list[str]:
+def _render_faults(frame: ContextFrame, items: Sequence[Item]) -> list[str]:
     block = render(frame, {Tier.RECALLED: items})
     faults = list(faults_of(frame, block))
     if not faults and parse(frame, block).tiers != {Tier.RECALLED: list(items)}:

@@ -13,9 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from holdfast.context.budget import Pieces
-from holdfast.context.conversation import Conversation
-from holdfast.context.render import Frame
-from holdfast.context.tiers import Candidate, recalled
+from holdfast.context.render import ContextFrame
+from holdfast.context.tiers import Conversation, TierCandidate, recalled
 from holdfast.errors import InputError
 from holdfast.memory import Memory
 from holdfast.model import Turn
@@ -115,7 +114,7 @@ def _ask(
     start = time.perf_counter()
     hits = memory.search(question.text, limit=settings.context.candidates)
     search_ms = (time.perf_counter() - start) * 1000
-    pieces = Pieces(Frame.of(bytes(32), _SESSION, memory.namespace), open_counter(settings.tokens))
+    pieces = Pieces(ContextFrame.of(bytes(32), _SESSION, memory.namespace), open_counter(settings.tokens))
     ranked = recalled(hits, turns, Conversation([]))
     inside: dict[str, dict[str, float]] = {}
     spent: list[float] = []
@@ -133,7 +132,7 @@ def _ask(
     return _PackedQuestion(name, inside, min(spent), search_ms)
 
 
-def _first_hits(ranked: Sequence[Candidate], budget: int, pieces: Pieces) -> Iterator[str]:
+def _first_hits(ranked: Sequence[TierCandidate], budget: int, pieces: Pieces) -> Iterator[str]:
     """Yield the turns of the first hits, as many as fit."""
     space = budget - pieces.frame_tokens - pieces.heading(Tier.RECALLED)
     days: set[str] = set()

@@ -17,14 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.index.blocks import BlockCache
-from holdfast.index.candidates import Shelves, read_shelf, side_by_side
+from holdfast.index.candidates import CandidateTables, read_table, side_by_side
 from holdfast.index.vectors import exact, matrix
 from holdfast.memory import Memory
-from holdfast.models.embedder import Embedder
-from holdfast.models.static import StaticEmbedder
+from holdfast.models.embedder import Embedder, StaticEmbedder
 from holdfast.probe.metrics import median, percentiles, ratio, top_share
-from holdfast.search.lexical import score_words
-from holdfast.search.semantic import scan, scan_shelves
+from holdfast.search.retrieve import scan, scan_tables, score_words
 from holdfast.settings import Settings, load_settings
 from holdfast.store.open import open_store
 from holdfast.store.snapshot import Snapshot
@@ -189,11 +187,11 @@ class _SizedNamespace:
         timed(times, "thread", lambda: memory.thread(session))
         vector = self._embedder.embed([question])[0]
         with self._store.snapshot(self.name) as view:
-            shelves = timed(times, "pool", lambda: self._shelves(view))
+            tables = timed(times, "pool", lambda: self._tables(view))
             terms = query_terms(question, self._settings.recall.question_terms)
-            timed(times, "lexical", lambda: score_words(shelves, terms, self._settings.recall))
-            timed(times, "meaning", lambda: scan_shelves(shelves, self._fingerprint, vector, self._cache))
-            found = timed(times, "vector", lambda: self._nearest(view, shelves.parts[0].pool.size, vector))
+            timed(times, "lexical", lambda: score_words(tables, terms, self._settings.recall))
+            timed(times, "meaning", lambda: scan_tables(tables, self._fingerprint, vector, self._cache))
+            found = timed(times, "vector", lambda: self._nearest(view, tables.parts[0].pool.size, vector))
         # numpy's fastest full read of bytes: max over int8 (1.9 ms for 25.6 MB; a sum over int64 takes 2.8).
         timed(times, "read_floor", lambda: self._codes.max())
         self._found.append((vector, found))
@@ -211,10 +209,10 @@ class _SizedNamespace:
         self._found.clear()
         self.late = 0
 
-    def _shelves(self, view: Snapshot) -> Shelves:
+    def _tables(self, view: Snapshot) -> CandidateTables:
         most = self._settings.index.max_chars
-        shelves = [read_shelf(view, self.name, space, self._cache, most) for space in (Space.TURN, Space.RECORD)]
-        return side_by_side(shelves, self._cache, self._settings.recall.answer_words)
+        tables = [read_table(view, self.name, space, self._cache, most) for space in (Space.TURN, Space.RECORD)]
+        return side_by_side(tables, self._cache, self._settings.recall.answer_words)
 
     def _nearest(self, view: Snapshot, size: int, vector: NDArray[np.float32]) -> list[int]:
         """Search one kind of vectors as production does: scan the codes, rescore the best in full precision."""

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from holdfast.gate.salience import tool_limitation_claim
-from holdfast.text.sentences import MAX_SENTENCE, sentences
 from holdfast.text.vocabulary import either
-from holdfast.text.words import FUNCTION_WORDS
+from holdfast.text.words import FUNCTION_WORDS, MAX_SENTENCE, sentences
 
 # --- Obvious junk, by its words: what the floor's reasons look like in English, and what substance looks like.
 #

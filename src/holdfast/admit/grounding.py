@@ -13,8 +13,7 @@ from itertools import pairwise
 
 from holdfast.admit.floor import Reason, judge
 from holdfast.admit.values import Word, WordKind, read
-from holdfast.text.sentences import prose, sentences
-from holdfast.text.words import fold
+from holdfast.text.words import fold, prose, sentences
 
 
 @dataclass(frozen=True, slots=True)

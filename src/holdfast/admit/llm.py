@@ -25,8 +25,8 @@ from holdfast.errors import ModelMisbehaved, ModelUnavailable
 from holdfast.model import Kind, Metadata, Origin, Provenance, Record, Role, Turn
 from holdfast.models.chat import Chat, Message, Schema, strip_fence
 from holdfast.settings import AdmitSettings, ChatSettings
-from holdfast.text.sentences import MAX_SENTENCE
 from holdfast.text.time import read_spans
+from holdfast.text.words import MAX_SENTENCE
 
 _TASK = """\
 You read a conversation and note what is worth remembering from its current turn.

@@ -31,8 +31,7 @@ from holdfast.gate.score import decide as decide_gate
 from holdfast.index.blocks import BlockCache
 from holdfast.index.vectors import vectors_stage
 from holdfast.model import Entry, Metadata, Origin, Role, Turn
-from holdfast.models.embedder import Embedder
-from holdfast.models.static import THRESHOLDS
+from holdfast.models.embedder import THRESHOLDS, Embedder
 from holdfast.settings import Settings
 from holdfast.store.snapshot import Snapshot
 from holdfast.store.store import Store

@@ -22,14 +22,13 @@ from numpy.typing import NDArray
 from holdfast.admit.llm import LlmExtractor, pack, pack_refusal
 from holdfast.admit.secrets import mask
 from holdfast.errors import Closed, HoldfastError, ModelError
-from holdfast.model import Action, Entry, Metadata, Record, Turn
+from holdfast.model import Action, Clock, Entry, Metadata, Record, Turn
 from holdfast.models.chat import GuardedChat, open_chat
 from holdfast.models.embedder import Embedder, round_to_half
 from holdfast.settings import ChatSettings, Settings
 from holdfast.store.snapshot import Snapshot
 from holdfast.store.store import Store
 from holdfast.store.types import ADMIT_STAGE, CLAIMS_PER_TURN, Changes, Move, Space
-from holdfast.text.time import Clock
 
 # --- A lease in the store: one process at a time does what must not be done twice, and a dead one's claim runs
 # out.

@@ -202,14 +202,14 @@ def command(
 def _print_warnings() -> None:
     """Print warnings of the library to stderr in the form of an error.
 
-    Not those of background work: whether it comes to them before the command ends is chance, and answers that are
-    degraded say so themselves.
+    Warnings of background work are left out: it is chance whether they come before the command ends, and a degraded
+    answer says so itself. Errors of background work are bugs, and are printed.
     """
     import logging
 
     class StderrHandler(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
-            if record.name != "holdfast.worker":
+            if record.name != "holdfast.worker" or record.levelno >= logging.ERROR:
                 typer.echo(f"holdfast: {record.getMessage()}", err=True)
 
     log = logging.getLogger("holdfast")

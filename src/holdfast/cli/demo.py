@@ -20,7 +20,7 @@ from holdfast.cli.render_insight import show_history, show_stats
 from holdfast.model import Kind
 
 if TYPE_CHECKING:
-    from holdfast.demo import Question
+    from holdfast.demo import SampleQuestion
     from holdfast.memory import Memory
     from holdfast.model import Record
     from holdfast.results import DemoAnswer, DemoQuestion, History, IngestAnswer
@@ -72,9 +72,9 @@ def _ingest_month(memory: Memory) -> tuple[IngestAnswer, dict[str, str | None]]:
     """Ingest the sample and return the key of each turn, by which answers are recognised."""
     from holdfast.cli.ingest import ReadOptions, read_transcript, store_messages, wait_until_embedded
     from holdfast.demo import month
+    from holdfast.model import utc_now
     from holdfast.results import IngestAnswer
     from holdfast.settings import load_settings
-    from holdfast.text.time import utc_now
 
     start = time.perf_counter()
     with month().open("rb") as source:
@@ -88,7 +88,7 @@ def _ingest_month(memory: Memory) -> tuple[IngestAnswer, dict[str, str | None]]:
     return IngestAnswer(added, known, transcript.heartbeats, 0, len(transcript.places), seconds, degraded), key_of
 
 
-def _ask(memory: Memory, question: Question, key_of: dict[str, str | None]) -> DemoQuestion:
+def _ask(memory: Memory, question: SampleQuestion, key_of: dict[str, str | None]) -> DemoQuestion:
     from holdfast.results import DemoQuestion
 
     hits = memory.search(question.question, limit=_SHOWN)

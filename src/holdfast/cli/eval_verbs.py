@@ -104,7 +104,7 @@ def sweep(
 
     [dim]holdfast eval sweep probes.jsonl --try words=.2,.4 --try window=.2,.4[/dim]
     """
-    from holdfast.models.breaker import open_embedder
+    from holdfast.models.embedder import open_embedder
     from holdfast.probe.probes import read_probes
     from holdfast.probe.sweep import read_steps
     from holdfast.probe.sweep import sweep as try_all

@@ -85,8 +85,8 @@ def ingest(
 
 def _read(files: Sequence[str], options: ReadOptions, sources: ExitStack) -> list[Transcript]:
     """Check every source before anything is written."""
+    from holdfast.model import utc_now
     from holdfast.settings import load_settings
-    from holdfast.text.time import utc_now
 
     settings, now = load_settings().log, utc_now()
     transcripts = []

@@ -21,7 +21,7 @@ from holdfast.serve.reference import PARAMETERS as HELP
 if TYPE_CHECKING:
     from holdfast.results import EraseResult, JanitorResult, Proof, RebuildAnswer, StoreAnswer, Tended
     from holdfast.store.store import Store
-    from holdfast.upkeep.findings import Diagnosis, Finding
+    from holdfast.upkeep.findings import CheckResult, Diagnosis
 
 _UNHEALTHY = _REMAINS = 3
 """Exit codes: the doctor found more than its limits allow; erase --prove found something again."""
@@ -334,7 +334,7 @@ def show_diagnosis(found: Diagnosis) -> None:
     )
 
 
-def _show_examples(out: Console, found: Finding) -> None:
+def _show_examples(out: Console, found: CheckResult) -> None:
     out.print(f"\n{found.check}: {found.advice}")
     for one in found.examples:
         out.print(f"  {printable(one.id)}  {_short(one.text)}".rstrip())

@@ -27,9 +27,8 @@ from holdfast.errors import ModelError
 from holdfast.model import Turn
 from holdfast.models.chat import Chat, Message, Schema, strip_fence
 from holdfast.settings import CompactSettings
-from holdfast.text.sentences import sentences
 from holdfast.text.time import MONTH, MONTH_NUMBER, read_spans
-from holdfast.text.words import FUNCTION_WORDS, fold, terms
+from holdfast.text.words import FUNCTION_WORDS, fold, sentences, terms
 
 _WORD = re.compile(r"\w+")
 _ISO = re.compile(r"\b(\d{4})-(\d\d)-(\d\d)\b")

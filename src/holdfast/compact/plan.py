@@ -23,7 +23,7 @@ from holdfast.rules.booster import Booster, surface_hint
 from holdfast.rules.detect import norms
 from holdfast.rules.text import Norm
 from holdfast.settings import CompactSettings
-from holdfast.text.sentences import sentences
+from holdfast.text.words import sentences
 
 
 @dataclass(frozen=True)

@@ -22,11 +22,9 @@ from holdfast.gate.durability import Weighed, weigh_apart
 from holdfast.gate.own_words import Pasted, pasted_parts
 from holdfast.gate.salience import informative_words
 from holdfast.model import Role, Turn
-from holdfast.models.embedder import unit
-from holdfast.models.static import shipped_embedder
+from holdfast.models.embedder import shipped_embedder, unit
 from holdfast.settings import CompactSettings
-from holdfast.text.sentences import sentences
-from holdfast.text.words import query_terms, script_of
+from holdfast.text.words import query_terms, script_of, sentences
 
 Vectors = NDArray[np.float32]
 

@@ -16,7 +16,7 @@ from typing import cast
 from holdfast.compact.plan import Plan, make_plan
 from holdfast.log.acts import CompactedRecord, CompactionPayload, compact_stage, pack_compaction
 from holdfast.log.messages import new_id
-from holdfast.model import Action, Entry, Kind, Record, Turn
+from holdfast.model import Action, Clock, Entry, Kind, Record, Turn
 from holdfast.models.chat import GuardedChat, open_chat
 from holdfast.models.embedder import Embedder
 from holdfast.models.tokens import TokenCounter, open_counter
@@ -26,7 +26,6 @@ from holdfast.settings import CompactSettings, Settings
 from holdfast.store.snapshot import Snapshot
 from holdfast.store.store import Store
 from holdfast.store.types import COMPACTION, Move, Space
-from holdfast.text.time import Clock
 
 Progress = Callable[[int, int], None]
 _ALL = 1_000_000_000

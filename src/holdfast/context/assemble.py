@@ -15,21 +15,17 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from operator import is_
 
-from holdfast.context.budget import Allotment, KnownRules, Packing, Pieces, Verdict, allot, known_rules
-from holdfast.context.conversation import Conversation
-from holdfast.context.escape import skeleton
-from holdfast.context.render import Frame, Item, render
+from holdfast.context.budget import Allotment, KnownRules, Packing, Pieces, TierDecision, allot, known_rules
+from holdfast.context.render import ContextFrame, Item, render, skeleton
 from holdfast.context.rule_files import Node, Nodes, Rules
-from holdfast.context.tiers import Candidate, elevated, hard_and_soft, recalled, tail
+from holdfast.context.tiers import Conversation, TierCandidate, elevated, hard_and_soft, near_guidance, recalled, tail
 from holdfast.errors import HoldfastError, InputError
 from holdfast.index.blocks import BlockCache
 from holdfast.model import Hits, Stage, Turn
-from holdfast.models.breaker import Breaker
 from holdfast.models.deadline import DeadlineEmbedder, DeadlineExecutor
-from holdfast.models.embedder import Embedder
+from holdfast.models.embedder import Breaker, Embedder
 from holdfast.models.tokens import TokenCounter, open_counter
 from holdfast.results import Considered, Context, ContextReceipt, Message, Tier, TierUse
-from holdfast.search.guidance import near_guidance
 from holdfast.search.retrieve import Query
 from holdfast.search.search import GLOBAL, search
 from holdfast.settings import Settings
@@ -52,7 +48,7 @@ _SHOWN_CHARS = 160
 @dataclass(frozen=True)
 class RulesInFrame:
     hard: Sequence[Item]
-    soft: Sequence[Candidate]
+    soft: Sequence[TierCandidate]
     prefix: str
     """The frame's words and the rules: the bytes that every block of the session begins with."""
     hard_tokens: int
@@ -63,7 +59,7 @@ class RulesInFrame:
     """The receipt's lines about the rules."""
 
 
-class _Read:
+class _RenderedRules:
     """Rules of the same files, and how they stand in the frames that were asked for."""
 
     def __init__(self, nodes: Sequence[Node]) -> None:
@@ -72,7 +68,7 @@ class _Read:
         """By the frame's mark."""
         self._seen = skeleton("\n".join(f"{node.path} {' '.join(node.heading)} {node.text}" for node in nodes)).lower()
 
-    def like(self, frame: Frame) -> RulesInFrame | None:
+    def like(self, frame: ContextFrame) -> RulesInFrame | None:
         """How they stand in another frame, if they are written and counted alike in this one: a text that holds the
         frame's own mark is not.
         """
@@ -81,19 +77,19 @@ class _Read:
         return next((made for mark, made in self.made.items() if mark not in self._seen), None)
 
 
-class Ruled:
+class RuleCache:
     def __init__(self, counter: TokenCounter) -> None:
         self._counter = counter
-        self._kept: dict[tuple[str, ...], _Read] = {}
+        self._kept: dict[tuple[str, ...], _RenderedRules] = {}
         """By the files they stand in."""
 
-    def of(self, frame: Frame, nodes: Sequence[Node], pieces: Pieces) -> RulesInFrame:
+    def of(self, frame: ContextFrame, nodes: Sequence[Node], pieces: Pieces) -> RulesInFrame:
         files = tuple(dict.fromkeys(node.path for node in nodes))
         read = self._kept.get(files)
         if read is None or not _same(read.nodes, nodes):
             if len(self._kept) >= _MOST_FILES:
                 self._kept.clear()
-            read = self._kept[files] = _Read(nodes)
+            read = self._kept[files] = _RenderedRules(nodes)
         made = read.made.get(frame.mark)
         if made is None:
             made = self._make(frame, nodes, pieces, read.like(frame))
@@ -103,7 +99,9 @@ class Ruled:
         pieces.know(made.bodies)
         return made
 
-    def _make(self, frame: Frame, nodes: Sequence[Node], pieces: Pieces, like: RulesInFrame | None) -> RulesInFrame:
+    def _make(
+        self, frame: ContextFrame, nodes: Sequence[Node], pieces: Pieces, like: RulesInFrame | None
+    ) -> RulesInFrame:
         hard, soft = ((), ()) if like else hard_and_soft(nodes)
         items = like.hard if like else [one.item for one in hard if not one.out]
         prefix = render(frame, {Tier.HARD: items}).removesuffix(frame.closing)
@@ -123,7 +121,7 @@ class Ruled:
         return RulesInFrame(items, soft, prefix, tokens, replace(known, behind=behind), bodies, considered)
 
 
-def receipt_line(verdict: Verdict, tokens: int) -> Considered:
+def receipt_line(verdict: TierDecision, tokens: int) -> Considered:
     item, candidate = verdict.candidate.item, verdict.candidate
     return Considered(
         id=item.id,
@@ -161,7 +159,7 @@ def considered(made: Allotment, pieces: Pieces) -> list[Considered]:
     return [verdict.told or _line(verdict, pieces) for verdict in made.verdicts]
 
 
-def _line(verdict: Verdict, pieces: Pieces) -> Considered:
+def _line(verdict: TierDecision, pieces: Pieces) -> Considered:
     item = verdict.candidate.item
     counted = verdict.included or len(item.text) <= _LONG_CHARS
     return receipt_line(verdict, pieces.body(item) if counted else len(item.text) // 4)
@@ -207,7 +205,7 @@ class Assembler:
         self._settings = settings
         self._counter: TokenCounter = open_counter(settings.tokens)
         self._rules = Rules(settings=settings.authored)
-        self._ruled = Ruled(self._counter)
+        self._ruled = RuleCache(self._counter)
         self._secret: bytes | None = None
         self._patience = DeadlineExecutor("memory")
         self._breaker = Breaker("memory", longest_wait_s=_LONGEST_WAIT_S)
@@ -296,10 +294,10 @@ class Assembler:
         messages = conversation.with_frame(text) if text else list(request.messages)
         return Context(messages, text, tokens, receipt)
 
-    def _frame(self, namespace: str, session: str) -> Frame:
+    def _frame(self, namespace: str, session: str) -> ContextFrame:
         if self._secret is None:
             self._secret = self._store.secret()
-        return Frame.of(self._secret, session, namespace)
+        return ContextFrame.of(self._secret, session, namespace)
 
     def _hurried(self) -> DeadlineEmbedder | None:
         if self._embedder is None:
@@ -321,7 +319,7 @@ class Assembler:
         most = min(max(request.budget // _TOKENS_A_CANDIDATE, _FEWEST), self._settings.context.candidates)
         return search(named, Query(query, limit=most), embedder, self._cache, self._settings, request.now, turns)
 
-    def _render(self, frame: Frame, made: Allotment, ruled: RulesInFrame, budget: int) -> tuple[str, int]:
+    def _render(self, frame: ContextFrame, made: Allotment, ruled: RulesInFrame, budget: int) -> tuple[str, int]:
         """The block and its tokens. A counter for which lines do not add up is obeyed too: recall gives way."""
         while any(made.tiers.values()):
             others: dict[Tier, list[Item]] = {

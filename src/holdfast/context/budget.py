@@ -12,9 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from heapq import heapify, heappop, heapreplace
 
-from holdfast.context.conversation import plain
-from holdfast.context.render import Frame, Item, day_line, render_item, render_notice
-from holdfast.context.tiers import Candidate, excerpt
+from holdfast.context.render import ContextFrame, Item, day_line, render_item, render_notice
+from holdfast.context.tiers import TierCandidate, excerpt, plain
 from holdfast.models.tokens import TokenCounter
 from holdfast.results import Considered, Tier
 from holdfast.settings import ContextSettings, IndexSettings
@@ -23,7 +22,7 @@ from holdfast.settings import ContextSettings, IndexSettings
 class Pieces:
     """Tokens of what the renderer writes, piece by piece: no counter counts the whole for more than its lines."""
 
-    def __init__(self, frame: Frame, counter: TokenCounter) -> None:
+    def __init__(self, frame: ContextFrame, counter: TokenCounter) -> None:
         self.frame = frame
         self._count = counter.count
         self.frame_tokens = self._count(frame.opening) + self._count(frame.closing)
@@ -69,14 +68,14 @@ class Pieces:
         return self.heading(tier) + sum(map(self.body, items)) + sum(days)
 
 
-Choose = Callable[[Sequence[Candidate], int, Pieces], Mapping[int, Item]]
+Choose = Callable[[Sequence[TierCandidate], int, Pieces], Mapping[int, Item]]
 """Which recalled candidates fit into so many tokens, by their number, each as it is to be shown."""
 
 
 @dataclass(frozen=True)
-class Verdict:
+class TierDecision:
     tier: Tier
-    candidate: Candidate
+    candidate: TierCandidate
     included: bool
     reason: str
     told: Considered | None = None
@@ -91,11 +90,11 @@ class KnownRules:
     """What the rules say, and which of them says it."""
     soft_texts: Mapping[str, Sequence[int]]
     """What guidelines say, as it is compared, and which of them say it."""
-    behind: Sequence[Verdict]
+    behind: Sequence[TierDecision]
     """Of each guideline, what is decided if the prefix ends before it and nothing else says it."""
 
 
-def known_rules(hard: Iterable[Item], soft: Sequence[Candidate]) -> KnownRules:
+def known_rules(hard: Iterable[Item], soft: Sequence[TierCandidate]) -> KnownRules:
     texts: dict[str, str] = {}
     for item in hard:
         texts.setdefault(plain(item.text), item.id)
@@ -105,7 +104,7 @@ def known_rules(hard: Iterable[Item], soft: Sequence[Candidate]) -> KnownRules:
         text = plain(one.item.text)
         soft_texts.setdefault(text, []).append(number)
         reason = one.reason if one.out else f"said by {texts[text]}" if text in texts else _BEHIND
-        behind.append(Verdict(Tier.SOFT, one, False, reason))
+        behind.append(TierDecision(Tier.SOFT, one, False, reason))
     return KnownRules(texts, soft_texts, behind)
 
 
@@ -118,9 +117,9 @@ class Allotment:
 
     tiers: dict[Tier, list[Item]] = field(default_factory=dict)
     limits: dict[Tier, int | None] = field(default_factory=dict)
-    decided: list[Verdict] = field(default_factory=list)
+    decided: list[TierDecision] = field(default_factory=list)
     """The verdicts that were reached one by one."""
-    behind: list[Verdict] = field(default_factory=list)
+    behind: list[TierDecision] = field(default_factory=list)
     """Those on guidelines behind the prefix: there may be thousands, most of them known before."""
     behind_at: int = 0
     """Where they stand among the others."""
@@ -128,7 +127,7 @@ class Allotment:
     """What could not be kept within the budget, in words (CTX-4)."""
 
     @property
-    def verdicts(self) -> list[Verdict]:
+    def verdicts(self) -> list[TierDecision]:
         return [*self.decided[: self.behind_at], *self.behind, *self.decided[self.behind_at :]]
 
     def give_way(self) -> bool:
@@ -144,14 +143,14 @@ class Allotment:
         return False
 
 
-def _given_way(one: Verdict, tier: Tier, gone: Item) -> Verdict:
+def _given_way(one: TierDecision, tier: Tier, gone: Item) -> TierDecision:
     if one.tier is not tier or one.candidate.item.id != gone.id:
         return one
     return replace(one, included=False, reason="no room: the whole counts for more than its lines", told=None)
 
 
 def allot(
-    candidates: Mapping[Tier, Sequence[Candidate]],
+    candidates: Mapping[Tier, Sequence[TierCandidate]],
     hard: Sequence[Item],
     hard_tokens: int,
     budget: int,
@@ -164,7 +163,7 @@ def allot(
     soft = candidates.get(Tier.SOFT, ())
     known = known or known_rules(hard, soft)
     made = Allotment(limits={Tier.HARD: None})
-    told = _Told(known.hard_texts)
+    told = _StatedTexts(known.hard_texts)
     base = [one for one in candidates.get(Tier.TAIL, ()) if one.base]
     made.tiers[Tier.HARD] = list(hard)
     made.tiers[Tier.TAIL] = _take_all(Tier.TAIL, base, told, made)
@@ -190,7 +189,7 @@ def allot(
     return made
 
 
-class _Told:
+class _StatedTexts:
     """What is in already, by turns and by words: nothing is said twice (CTX-5)."""
 
     def __init__(self, rules: Mapping[str, str]) -> None:
@@ -199,12 +198,12 @@ class _Told:
         self.texts: dict[str, str] = {}
         """What is said, rules aside, and by which item."""
 
-    def add(self, one: Candidate) -> None:
+    def add(self, one: TierCandidate) -> None:
         self.texts.setdefault(plain(one.item.text), one.item.id)
         for turn_id in one.turn_ids if one.whole else ():  # a part of a turn does not stand for the rest of it
             self._turns.setdefault(turn_id, one.item.id)
 
-    def by(self, candidate: Candidate) -> str | None:
+    def by(self, candidate: TierCandidate) -> str | None:
         """The item that says it already."""
         holders = {self._turns.get(turn_id) for turn_id in candidate.turn_ids}
         if holders and None not in holders:
@@ -213,19 +212,21 @@ class _Told:
         return self._rules.get(text) or self.texts.get(text)
 
 
-def _take_all(tier: Tier, candidates: Sequence[Candidate], told: _Told, made: Allotment) -> list[Item]:
+def _take_all(tier: Tier, candidates: Sequence[TierCandidate], told: _StatedTexts, made: Allotment) -> list[Item]:
     taken = []
     for one in candidates:
         if not one.out:
             taken.append(one.item)
             told.add(one)
-        made.decided.append(Verdict(tier, one, not one.out, one.reason))
+        made.decided.append(TierDecision(tier, one, not one.out, one.reason))
     return taken
 
 
-def _take_nearest(candidates: Sequence[Candidate], limit: int, pieces: Pieces, told: _Told, made: Allotment) -> int:
+def _take_nearest(
+    candidates: Sequence[TierCandidate], limit: int, pieces: Pieces, told: _StatedTexts, made: Allotment
+) -> int:
     """The nearest first, as many as fit; shown in the order they were said, which changes least from turn to turn."""
-    taken: list[Candidate] = []
+    taken: list[TierCandidate] = []
     spent = 0
     for one in candidates:
         reason, known = one.reason, told.by(one)
@@ -240,13 +241,18 @@ def _take_nearest(candidates: Sequence[Candidate], limit: int, pieces: Pieces, t
             taken.append(one)
             spent = tokens
             told.add(one)
-        made.decided.append(Verdict(Tier.ELEVATED, one, included, reason))
+        made.decided.append(TierDecision(Tier.ELEVATED, one, included, reason))
     made.tiers[Tier.ELEVATED] = [one.item for one in _in_time(taken)]
     return spent
 
 
 def _take_prefix(
-    candidates: Sequence[Candidate], limit: int, pieces: Pieces, told: _Told, made: Allotment, rules: KnownRules
+    candidates: Sequence[TierCandidate],
+    limit: int,
+    pieces: Pieces,
+    told: _StatedTexts,
+    made: Allotment,
+    rules: KnownRules,
 ) -> int:
     """The longest prefix in source order: the first that does not fit ends it, however short the next one is."""
     taken: list[Item] = []
@@ -273,12 +279,12 @@ def _take_prefix(
             taken.append(one.item)
             spent = tokens
             told.add(one)
-        made.decided.append(Verdict(Tier.SOFT, one, included, reason))
+        made.decided.append(TierDecision(Tier.SOFT, one, included, reason))
     made.tiers[Tier.SOFT] = taken
     return spent
 
 
-def _behind(rules: KnownRules, number: int, told: _Told) -> list[Verdict]:
+def _behind(rules: KnownRules, number: int, told: _StatedTexts) -> list[TierDecision]:
     """The verdicts on guidelines from this one on, after the prefix has ended."""
     behind = list(rules.behind[number:])
     for text, sayer in told.texts.items():
@@ -289,7 +295,12 @@ def _behind(rules: KnownRules, number: int, told: _Told) -> list[Verdict]:
 
 
 def _extend_tail(
-    before: Sequence[Candidate], left: int, pieces: Pieces, told: _Told, made: Allotment, settings: ContextSettings
+    before: Sequence[TierCandidate],
+    left: int,
+    pieces: Pieces,
+    told: _StatedTexts,
+    made: Allotment,
+    settings: ContextSettings,
 ) -> int:
     """One pair more where the base is short: an answer with its question, never more than that."""
     base = made.tiers[Tier.TAIL]
@@ -304,7 +315,7 @@ def _extend_tail(
         reason = "no room" if tokens - spent > left else ""
     for one in before:
         said = one.reason if one.out else reason or f"the last turns have fewer than {settings.tail_tokens} tokens"
-        made.decided.append(Verdict(Tier.TAIL, one, not one.out and not reason, said))
+        made.decided.append(TierDecision(Tier.TAIL, one, not one.out and not reason, said))
     if reason or not pair:
         return 0
     for one in pair:
@@ -314,7 +325,7 @@ def _extend_tail(
 
 
 def _take_chosen(
-    candidates: Sequence[Candidate], left: int, pieces: Pieces, told: _Told, made: Allotment, choose: Choose
+    candidates: Sequence[TierCandidate], left: int, pieces: Pieces, told: _StatedTexts, made: Allotment, choose: Choose
 ) -> None:
     open_ones: list[int] = []
     reasons: dict[int, str] = {}
@@ -336,13 +347,13 @@ def _take_chosen(
         if included and shown[number].text != one.item.text:
             reason += ", as an excerpt"
             one = replace(one, item=shown[number])
-        made.decided.append(Verdict(Tier.RECALLED, one, included, reason))
+        made.decided.append(TierDecision(Tier.RECALLED, one, included, reason))
     made.tiers[Tier.RECALLED] = [
         one.item for one in _in_time([replace(candidates[number], item=item) for number, item in shown.items()])
     ]
 
 
-def _in_time(candidates: Sequence[Candidate]) -> list[Candidate]:
+def _in_time(candidates: Sequence[TierCandidate]) -> list[TierCandidate]:
     """As it was said: items that stay from turn to turn keep their order."""
     return sorted(candidates, key=lambda one: (one.item.at is not None, one.item.at, one.seq, one.item.id))
 
@@ -364,7 +375,7 @@ class Packing:
     settings: ContextSettings
     index: IndexSettings
 
-    def __call__(self, candidates: Sequence[Candidate], room: int, pieces: Pieces) -> Mapping[int, Item]:
+    def __call__(self, candidates: Sequence[TierCandidate], room: int, pieces: Pieces) -> Mapping[int, Item]:
         """As many as fit, by worth: the score less what the tokens cost. One that does not fit makes way."""
         shown: dict[int, Item] = {}
         days: set[str] = set()
@@ -378,7 +389,7 @@ class Packing:
                 room -= more + pieces.body(chosen)
         return shown
 
-    def _by_worth(self, candidates: Sequence[Candidate], pieces: Pieces) -> Iterator[tuple[int, Item]]:
+    def _by_worth(self, candidates: Sequence[TierCandidate], pieces: Pieces) -> Iterator[tuple[int, Item]]:
         """With their rank in the search, the best first; a word that is new among those before counts for something."""
         worth = [self._worth(one, pieces) for one in candidates]
         told: set[str] = set()
@@ -393,10 +404,10 @@ class Packing:
                 told.update(candidates[best].words)
                 yield best, candidates[best].item
 
-    def _news(self, candidate: Candidate, told: Set[str]) -> float:
+    def _news(self, candidate: TierCandidate, told: Set[str]) -> float:
         return self.settings.coverage * sum(word not in told for word in candidate.words)
 
-    def _worth(self, candidate: Candidate, pieces: Pieces) -> float:
+    def _worth(self, candidate: TierCandidate, pieces: Pieces) -> float:
         length = len(candidate.item.text)
         tokens = pieces.body(candidate.item) if length <= _COUNTED_CHARS else length // _CHARS_A_TOKEN
         return candidate.score - self.settings.length_cost * max(math.log(tokens / self.settings.length_free), 0.0)

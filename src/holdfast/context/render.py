@@ -8,15 +8,363 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
+import unicodedata
 from base64 import b32encode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cache, lru_cache
 
-from holdfast.context.escape import decode, encode, encode_field
 from holdfast.errors import InputError
 from holdfast.results import Tier
 from holdfast.text.time import read_moment
+
+# --- Stored text made harmless: it can be read as it was, and can neither end its frame, speak as another nor
+# hide.
+#
+# The escape is the one every model and most people know: `&lt;`, `&amp;` and `&#x200B;`. It is lossless: `decode` gives
+# back every character that `encode` was given. What is escaped is what could be taken for structure by a chat template,
+# a tokenizer or a reader, and what cannot be seen; prose, code and every script stay as they are.
+
+
+# --- Characters that a reader cannot see: which of them a text may keep, and which are shown by their number.
+#
+# Kept is what a script or an emoji needs to look right: a joiner between Persian letters, inside an Indic cluster
+# or between two emoji; one emoji or text selector behind a symbol. Everything else that has no picture of its own
+# is shown: controls, bidirectional marks, tags, fillers, private and unassigned code points, marks beyond what a
+# letter can carry.
+
+
+_MOST_MARKS = 5
+"""Marks on one letter: pointed Hebrew with its accents reaches five, Vietnamese two. Unicode's own limit for text that
+can be normalised as a stream is 30, which no reader can tell apart."""
+
+_PLAIN_BLANKS = frozenset("\n\t")
+_INVISIBLE_LETTERS = frozenset("\u115f\u1160\u3164\uffa0\u2800\U0001d159\U00013441\U00013442")
+"""Hangul fillers, the empty Braille cell, a note without its head, blank hieroglyphs: letters and symbols by category,
+nothing to the eye. No property of Unicode holds them all; a test reads the names of all characters for others."""
+_INVISIBLE_MARKS = frozenset("\u034f\u17b4\u17b5\u180b\u180c\u180d\u180f\U00016fe4")
+_EMOJI_SELECTORS = frozenset("\ufe0e\ufe0f")
+_JOINERS = frozenset("\u200c\u200d")
+_EMOJI_OUTSIDE_SYMBOLS = frozenset("‼⁉ℹ〰")
+_KEYCAP_BASES = frozenset("0123456789#*")
+_KEYCAP = "\u20e3"
+_VIRAMA = 9  # Unicode's combining class of the sign that joins two consonants
+
+
+def hidden_places(text: str) -> list[int]:
+    """Where `text` has characters that must be shown by their number, in order. Linear in the text."""
+    if text.isascii():
+        if text.replace("\n", "").replace("\t", "").isprintable():
+            return []
+        return [i for i, character in enumerate(text) if not _is_plain(character)]
+    doubtful = {character for character in set(text) if not _is_plain(character)}
+    if not doubtful:
+        return []
+    return _walk(text, doubtful)
+
+
+def _walk(text: str, doubtful: set[str]) -> list[int]:
+    """Marks and joiners depend on what stands before them, so the text is read from left to right."""
+    places = []
+    marks = _MOST_MARKS  # a mark with nothing to sit on would sit on the frame's own letters
+    for i, character in enumerate(text):
+        if character not in doubtful:
+            marks = _MOST_MARKS if character in _PLAIN_BLANKS else 0
+            continue
+        if _is_mark(character) and marks < _MOST_MARKS:
+            marks += 1
+        elif not _belongs(text, i):
+            places.append(i)
+            marks = _MOST_MARKS
+    return places
+
+
+@lru_cache(maxsize=4096)
+def _is_plain(character: str) -> bool:
+    """Whether it can be seen wherever it stands; blanks of every width can."""
+    if character in _PLAIN_BLANKS:
+        return True
+    if character in _INVISIBLE_LETTERS or unicodedata.category(character) in ("Mn", "Me"):
+        return False
+    return character.isprintable() or unicodedata.category(character) == "Zs"
+
+
+@lru_cache(maxsize=4096)
+def _is_mark(character: str) -> bool:
+    if character in _INVISIBLE_MARKS or "\ufe00" <= character <= "\ufe0f" or "\U000e0100" <= character <= "\U000e01ef":
+        return False
+    return unicodedata.category(character) in ("Mn", "Me")
+
+
+def _belongs(text: str, i: int) -> bool:
+    """Whether a joiner or a selector does here what it is for."""
+    before = text[i - 1] if i else ""
+    after = text[i + 1 : i + 2]
+    if text[i] in _EMOJI_SELECTORS:
+        return _is_symbol(before) or (before in _KEYCAP_BASES and after == _KEYCAP)
+    if text[i] not in _JOINERS or not before or not after:
+        return False
+    if text[i] == "\u200d" and _is_symbol(after):
+        return _is_symbol(before) or _is_skin_tone(before) or (before == "\ufe0f" and _belongs(text, i - 1))
+    return _is_joined(before) and _is_joined(after)
+
+
+def _is_symbol(character: str) -> bool:
+    if not character or character in _INVISIBLE_LETTERS:
+        return False
+    return character in _EMOJI_OUTSIDE_SYMBOLS or (
+        not character.isascii() and unicodedata.category(character) in ("So", "Sm")
+    )
+
+
+def _is_skin_tone(character: str) -> bool:
+    return "\U0001f3fb" <= character <= "\U0001f3ff"
+
+
+def _is_joined(character: str) -> bool:
+    """A letter or mark of a script whose letters join: the Arabic family, Mongolian, or one with a virama."""
+    if unicodedata.combining(character) == _VIRAMA:
+        return True
+    if not unicodedata.category(character).startswith(("L", "M")) or character in _INVISIBLE_MARKS:
+        return False
+    return (
+        "\u0620" <= character <= "\u07ff"  # Arabic, Syriac, Thaana, NKo
+        or "\u08a0" <= character <= "\u0dff"  # Arabic again, and the Indic scripts
+        or "\u1780" <= character <= "\u18aa"  # Khmer, Mongolian
+    )
+
+
+# --- Characters that pass for others: a text's skeleton in plain letters and signs, one for one.
+#
+# A forged role header in full-width, mathematical or Cyrillic letters reads like the real one to a model, and
+# becomes it under a tokenizer that normalises. So what is forbidden is looked for in the skeleton; the text itself
+# is not changed.
+
+
+_COMPATIBLE = (
+    (0x02B0, 0x02B8),  # raised letters
+    (0x1D2C, 0x1DBF),
+    (0x2070, 0x209C),
+    (0x2100, 0x214F),  # letter-like symbols
+    (0x2460, 0x24FF),  # circled letters
+    (0xFE13, 0xFE6B),  # upright and small punctuation
+    (0xFF01, 0xFF5E),  # full-width
+    (0x1D400, 0x1D7FF),  # mathematical letters
+    (0x1F110, 0x1F149),  # bracketed and squared letters
+)
+"""Blocks whose characters Unicode itself maps to plain ones."""
+
+_ALIKE = {
+    "a": "аαɑᴀ",
+    "b": "ЬᏏʙ",
+    "c": "сϲᴄ",
+    "d": "ԁᴅꓒ",
+    "e": "еєҽᴇ",
+    "f": "ғꜰƒ",
+    "h": "һհʜ",
+    "i": "іıιɪӏ",
+    "k": "κкᴋ",
+    "l": "ⅼʟ",
+    "m": "мᴍⅿ",
+    "n": "ոɴп",
+    "o": "оοօᴏ",
+    "p": "рρᴘ",
+    "r": "ᴦгʀ",
+    "s": "ѕꜱ",
+    "t": "тτᴛ",
+    "u": "υսᴜ",
+    "v": "ѵνᴠ",
+    "y": "уүγʏ",
+    "A": "АΑ",
+    "B": "ВΒ",
+    "C": "СϹ",
+    "E": "ЕΕ",
+    "F": "Ϝ",
+    "H": "НΗ",
+    "I": "ІΙӀ",
+    "K": "КΚ",
+    "M": "МΜ",
+    "N": "Ν",
+    "O": "ОΟ",
+    "P": "РΡ",
+    "R": "Ʀ",
+    "S": "Ѕ",
+    "T": "ТΤ",
+    "U": "Ս",
+    "V": "Ѵ",
+    "Y": "ҮΥ",
+    "‹": "〈⟨˂ᐸ❮❬〈⧼ᚲ≺«⟪《≪",  # brackets and quotation marks of their own right: kept apart from "<"
+    "|": "｜│┃∣ǀ❘⏐¦ǁ‖∥￨",
+    "[": "［〔【⟦⁅❲〚⦗",
+    "]": "］〕】⟧⁆❳〛⦘",
+    ":": "：꞉ː∶﹕︓׃⁚",
+    "#": "＃﹟⋕♯",
+    "`": "｀ˋ‵՝",
+    "/": "∕⁄╱⧸",
+    "'": "ʹʻʼʽʾʿˈꞌ",  # letters by category, quotation marks to the eye
+    '"': "ˮʺ",
+    " ": "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000",
+}
+"""What Unicode keeps apart and the eye does not: the letters of the forbidden words and the signs around them. Those of
+Cyrillic and Greek stand in for a plain letter here and nowhere else; a Russian text is not changed by it."""
+
+
+def skeleton(text: str) -> str:
+    """`text` with every look-alike as the plain character it passes for; the same length."""
+    return text if text.isascii() else text.translate(_table())
+
+
+@cache
+def _table() -> dict[int, int]:
+    table = {}
+    for first, last in _COMPATIBLE:
+        for code in range(first, last + 1):
+            plain = unicodedata.normalize("NFKC", chr(code))
+            letter = plain.strip("()")  # a bracketed letter folds to three characters
+            if len(letter) == 1 and letter.isascii():
+                table[code] = ord(letter)
+    table.update((ord(alike), ord(plain)) for plain, group in _ALIKE.items() for alike in group)
+    return table
+
+
+_SPEAKERS = (
+    "system assistant user human ai developer tool function model bot agent "
+    "instruction instructions response observation role"
+)
+"""Whoever a chat template, a completion prompt or an agent's transcript lets speak, and the key that names them."""
+_BRACKETED = (
+    "inst sys system system_prompt user assistant available_tools tool_calls tool_results tool_content tool_call args "
+    "call_id model_settings think img img_break img_end prefix suffix middle gmask smask mask cls sep pad unk bos eos "
+    "control_1 begin_of_text end_of_text"
+)
+"""Special tokens that stand in square brackets (Llama 2, Mistral, GLM, BERT)."""
+
+_MARKED = re.compile("[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]")
+# Each pattern begins with the sign it is about, so that a text without that sign costs next to nothing.
+_OPENER = re.compile(r"<(?<!<<)<*+(?=[^\s\d=-]|\d\w{0,16}>)")
+"""A tag, a comment, <|im_start|>, <<SYS>>, <0x0A>; not: a < b, x << 2, <=, <- and <3."""
+_FENCE = re.compile(r"```+|~~~+")
+_OWN = re.compile(r"&(?=lt;|amp;|#x[0-9A-Fa-f]{1,6};)")
+"""What decode would read as ours."""
+
+
+_UNSEEN = "\ufffd"
+"""Stands in the skeleton for a character that is shown by its number: no letter, no blank. Behind it or before it a
+word is as bare as at the edge of a line, even where Unicode counts the character as a letter (a Hangul filler)."""
+_SIGN = re.compile(r"[&<\[#:`~]")
+"""What every pattern begins with, in a text without look-alikes."""
+
+
+class _Spoken:
+    """The patterns that know words. With `marked` a letter may carry marks, as in s\u0332ystem: these take
+    100 ms to compile, the others 5, and few texts need them.
+    """
+
+    def __init__(self, marked: bool) -> None:
+        marks = _MARKED.pattern + "{0,5}+" if marked else ""
+
+        def spelled(words: str) -> str:
+            return "|".join("".join(letter + marks for letter in word) for word in words.split())
+
+        speakers = spelled(_SPEAKERS)
+        backwards = "|".join("".join(marks + letter for letter in word[::-1]) for word in _SPEAKERS.split())
+        self.opener_alike = re.compile(
+            rf"‹(?<!‹‹)‹*+(?={_UNSEEN}*+(?:[/|!?]|(?:{speakers}|{spelled('sys')})(?!\w)))", re.IGNORECASE
+        )
+        """An opener in brackets that look like it; «bonjour» and 《水滸傳》 stay."""
+        self.bracket = re.compile(
+            rf"\[(?={_UNSEEN}*+/?+{_UNSEEN}*+(?:{spelled(_BRACKETED)})\b|\[[ \t{_UNSEEN}]*+memory\b)", re.IGNORECASE
+        )
+        """A special token in brackets, or the beginning of a line like the frame's own."""
+        self.heading = re.compile(rf"#(?=[ \t{_UNSEEN}]*+(?:{speakers})(?!\w))", re.IGNORECASE)
+        """### Instruction"""
+        self.speaking = re.compile(rf":(?=[ \t\"'*_`\])}}>{_UNSEEN}]*+(?:{backwards})(?!_*+[^\W_]))", re.IGNORECASE)
+        """`assistant:`, `__User__:`, `"role": "system"`, read backwards from the colon; not: `last_user:`."""
+
+
+_spoken = cache(_Spoken)
+_ENTITY = re.compile(r"&(?:lt|amp|#x([0-9A-Fa-f]{1,6}));")
+_NAMED = {"<": "&lt;", "&": "&amp;"}
+_FIELD_SIGNS = frozenset("\n\t,[]")
+"""What separates the fields of a heading: kept apart from their values."""
+
+
+def encode(text: str, mark: str = "") -> str:
+    """`text` so that it can stand behind a frame's quotation sign; lines stay lines. `mark` is the frame's own id."""
+    return text if _escape_is_plain(text, mark) else _shown(text, _places(text, mark))
+
+
+def _escape_is_plain(text: str, mark: str) -> bool:
+    """Whether there is nothing to look for: no character but plain ones, and none that a pattern begins with."""
+    return (
+        text.isascii()
+        and text.replace("\n", "").replace("\t", "").isprintable()
+        and _SIGN.search(text) is None
+        and not (mark and mark.lower() in text.lower())
+    )
+
+
+@lru_cache(maxsize=4096)  # origins, kinds and speakers come again with every item
+def encode_field(text: str, mark: str = "") -> str:
+    """`text` as one field of a heading: on one line, and without the signs that separate fields."""
+    places = set() if _escape_is_plain(text, mark) else _places(text, mark)
+    places.update(i for i, character in enumerate(text) if character in _FIELD_SIGNS)
+    return _shown(text, places)
+
+
+def decode(text: str) -> str:
+    """What `encode` or `encode_field` was given."""
+    return _ENTITY.sub(_character, text)
+
+
+def _character(entity: re.Match[str]) -> str:
+    if entity[1] is None:
+        return "<" if entity[0] == "&lt;" else "&"
+    code = int(entity[1], 16)
+    return chr(code) if code <= 0x10FFFF else entity[0]
+
+
+def _places(text: str, mark: str) -> set[int]:
+    places = set(hidden_places(text))
+    plain = _as_seen(skeleton(text), places)
+    spoken = _spoken(not plain.isascii() and _MARKED.search(plain) is not None)
+    for pattern in (_OWN, spoken.bracket, spoken.heading):
+        places.update(found.start() for found in pattern.finditer(plain))
+    places.update(len(plain) - found.end() for found in spoken.speaking.finditer(plain[::-1]))
+    for pattern in (_OPENER, spoken.opener_alike):
+        for opener in pattern.finditer(plain):
+            places.update(range(*opener.span()))
+    for fence in _FENCE.finditer(plain):
+        places.update(range(*fence.span(), 3))  # two in a row are no fence
+    if mark:
+        places.update(found.start() for found in re.finditer(re.escape(mark), plain, re.IGNORECASE))
+    return places
+
+
+def _as_seen(plain: str, hidden: set[int]) -> str:
+    """The skeleton with a sign of its own for whatever cannot be seen."""
+    if not hidden:
+        return plain
+    return "".join(_UNSEEN if place in hidden else character for place, character in enumerate(plain))
+
+
+def _shown(text: str, places: Iterable[int]) -> str:
+    pieces = []
+    done = 0
+    for place in sorted(places):
+        pieces.append(text[done:place])
+        pieces.append(_entity(text[place]))
+        done = place + 1
+    pieces.append(text[done:])
+    return "".join(pieces)
+
+
+@lru_cache(maxsize=1024)
+def _entity(character: str) -> str:
+    return _NAMED.get(character) or f"&#x{ord(character):X};"
+
 
 # --- The frame around what memory hands to a model: its mark, its words and its own lines.
 #
@@ -44,13 +392,13 @@ Where parts disagree: rules and guidelines, then recent, then guidance, then rec
 
 
 @dataclass(frozen=True)
-class Frame:
+class ContextFrame:
     """The frame of one session of one namespace."""
 
     mark: str
 
     @classmethod
-    def of(cls, secret: bytes, session: str, namespace: str = "") -> Frame:
+    def of(cls, secret: bytes, session: str, namespace: str = "") -> ContextFrame:
         """The frame that this store gives this session, today and tomorrow."""
         if len(secret) < _SECRET_BYTES:
             raise InputError(f"the secret of a frame needs {_SECRET_BYTES} bytes or more, not {len(secret)}")
@@ -99,7 +447,7 @@ class Item:
     """Where an authored item stands, as FILE:LINE."""
 
 
-def render(frame: Frame, tiers: Mapping[Tier, Sequence[Item]], notices: Iterable[str] = ()) -> str:
+def render(frame: ContextFrame, tiers: Mapping[Tier, Sequence[Item]], notices: Iterable[str] = ()) -> str:
     """The whole block: the frame's words, then the parts that hold something, in the order of the tiers.
 
     Notices (the budget could not be kept, a model did not answer) come last: what stands before them stays the same.
@@ -114,7 +462,7 @@ def render(frame: Frame, tiers: Mapping[Tier, Sequence[Item]], notices: Iterable
     return "".join(pieces)
 
 
-def render_item(frame: Frame, item: Item, after: Item | None = None) -> str:
+def render_item(frame: ContextFrame, item: Item, after: Item | None = None) -> str:
     """One item as it stands behind `after` in its tier (None: first): its day and session where they change, the line
     that names it, and its text behind bars.
     """
@@ -122,7 +470,7 @@ def render_item(frame: Frame, item: Item, after: Item | None = None) -> str:
     return f"{day_line(frame, item, after)}[{_source(frame, item)}]\n{BAR}{quoted}\n"
 
 
-def day_line(frame: Frame, item: Item, after: Item | None) -> str:
+def day_line(frame: ContextFrame, item: Item, after: Item | None) -> str:
     """The line of its day and session that an item begins with behind `after`; empty where none is needed."""
     if after is item:
         return ""
@@ -130,18 +478,18 @@ def day_line(frame: Frame, item: Item, after: Item | None) -> str:
     return "" if day == (_day(frame, after) if after else f"[{UNDATED}]\n") else day
 
 
-def render_notice(frame: Frame, notice: str) -> str:
+def render_notice(frame: ContextFrame, notice: str) -> str:
     return frame.line("notice: " + encode_field(notice, frame.mark))
 
 
-def _day(frame: Frame, item: Item) -> str:
+def _day(frame: ContextFrame, item: Item) -> str:
     """`[on 2026-05-03, session s1]`: said once for the items that share it."""
     day = f"on {read_moment(item.at, item.at).date().isoformat()}" if item.at else UNDATED
     session = f", session {encode_field(item.session, frame.mark)}" if item.session else ""
     return f"[{day}{session}]\n"
 
 
-def _source(frame: Frame, item: Item) -> str:
+def _source(frame: ContextFrame, item: Item) -> str:
     """`id t-19a3, user, turn, speaker Ana`, or of a rule `id r7, authored, rule, place AGENTS.md:12`."""
     fields = ["id " + encode_field(item.id, frame.mark)]
     fields += (encode_field(value, frame.mark) for value in (item.origin, item.kind))
@@ -158,16 +506,16 @@ _SESSION = ", session "
 
 
 @dataclass(frozen=True)
-class Parsed:
+class ParsedFrame:
     tiers: dict[Tier, list[Item]] = field(default_factory=dict)
     notices: list[str] = field(default_factory=list)
 
 
-def parse(frame: Frame, text: str) -> Parsed:
+def parse(frame: ContextFrame, text: str) -> ParsedFrame:
     """The items and notices of a block that this frame's renderer wrote; InputError names the first line it did not."""
     if not text.startswith(frame.opening) or not text.endswith(frame.closing):
         raise InputError(f"this is not a block of the frame {frame.mark}: its first or last line is missing")
-    parsed = Parsed()
+    parsed = ParsedFrame()
     tiers = iter(Tier)
     notice, end = frame.line("notice: \n").split("\n", 1)
     lines = text[len(frame.opening) : -len(frame.closing)].split("\n")[:-1]

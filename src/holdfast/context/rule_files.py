@@ -259,7 +259,7 @@ class Rules:
         return _Reading(nodes, digest, seen, settled=self._now_ns() - seen.changed_ns > self._settings.settle_s * _GIGA)
 
 
-class _Seen(NamedTuple):
+class _FileStamp(NamedTuple):
     """What tells, without reading a file, that it is still the same."""
 
     file: tuple[int, int]
@@ -280,7 +280,7 @@ class _Reading:
 
     nodes: tuple[Node, ...] = ()
     digest: str = ""
-    seen: _Seen | None = None
+    seen: _FileStamp | None = None
     notice: str = ""
     settled: bool = False
     """Whether a change after this reading is sure to show in `seen`."""
@@ -290,18 +290,18 @@ class _Reading:
         return self.seen is None
 
 
-def _seen(status: os.stat_result) -> _Seen:
-    return _Seen((status.st_dev, status.st_ino), status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+def _seen(status: os.stat_result) -> _FileStamp:
+    return _FileStamp((status.st_dev, status.st_ino), status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
-def _look(place: str) -> _Seen | None:
+def _look(place: str) -> _FileStamp | None:
     try:
         return _seen(os.stat(place))
     except (OSError, ValueError):  # reading it will say what is wrong
         return None
 
 
-def _take(place: str, settings: AuthoredSettings) -> tuple[bytes, _Seen]:
+def _take(place: str, settings: AuthoredSettings) -> tuple[bytes, _FileStamp]:
     """The whole file, as it was at one moment."""
     mode = os.stat(place).st_mode
     if stat.S_ISDIR(mode):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from holdfast.context.render import Frame, Item, render
+from holdfast.context.render import ContextFrame, Item, render
 from holdfast.context.tiers import is_own_word, is_protected, why_gone
 from holdfast.model import Kind, Record
 from holdfast.models.tokens import TokenCounter
@@ -24,7 +24,7 @@ def standing_section(
     view: Snapshot, secret: bytes, namespace: str, budget: int, counter: TokenCounter
 ) -> StandingSection:
     """As many records as fit, each whole; one that is too long is left out and the next is tried."""
-    frame = Frame.of(secret, "", namespace)
+    frame = ContextFrame.of(secret, "", namespace)
     tiers: dict[Tier, list[Item]] = {}
     taken: list[Record] = []
     text, tokens = "", 0

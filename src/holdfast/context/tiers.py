@@ -2,21 +2,198 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
-from holdfast.context.conversation import Conversation, plain
+import numpy as np
+
 from holdfast.context.render import Item
 from holdfast.context.rule_files import Node, NodeKind
+from holdfast.errors import BadMessage
+from holdfast.index.blocks import BlockCache
+from holdfast.index.candidates import read_table
+from holdfast.index.vectors import exact
 from holdfast.model import Hit, Kind, Origin, Provenance, Record, Turn
 from holdfast.models.embedder import Embedder
-from holdfast.search.guidance import Guidance
+from holdfast.results import Message
+from holdfast.search.question import embed_query
+from holdfast.search.retrieve import scan
 from holdfast.settings import IndexSettings, Settings
+from holdfast.store.rows import kind_number
 from holdfast.store.snapshot import Snapshot
 from holdfast.store.types import COMPACTION, Space
-from holdfast.text.sentences import split_passages
-from holdfast.text.words import terms
+from holdfast.text.words import query_terms, split_passages, terms
+
+# --- The host's messages as memory sees them: what is visible already, and what is asked.
+
+
+_SPACES = re.compile(r"\s+")
+_KEPT_CHARS = 1000
+_SHORT = 16
+"""A text below this must be a whole message to count as visible: "ok" stands in many."""
+_BEFORE_CHARS = 300  # of an earlier message that a short question takes along
+_SYSTEM = frozenset({"system", "developer"})
+
+
+def plain(text: str) -> str:
+    """How texts are compared: spaces and case do not tell two apart."""
+    return _plain_again(text) if len(text) <= _KEPT_CHARS else _plain(text)
+
+
+def _plain(text: str) -> str:
+    return _SPACES.sub(" ", text).strip().casefold()
+
+
+_plain_again = lru_cache(maxsize=8192)(_plain)  # rules come again with every turn
+
+
+class Conversation:
+    """Messages are read, never changed. A part that is no text (an image) is not looked at."""
+
+    def __init__(self, messages: Sequence[Message]) -> None:
+        for number, message in enumerate(messages):
+            if not isinstance(message, Mapping):
+                raise BadMessage(
+                    f"message {number} must be a mapping with role and content, not {type(message).__name__}"
+                )
+        self._messages = messages
+        self._said = [_said(number, message) for number, message in enumerate(messages)]
+
+    def with_frame(self, text: str) -> list[Message]:
+        """The same messages with the frame behind the leading system messages.
+
+        The host's own instructions stay first, for they are the widest prefix that a prompt cache can hold, and the
+        frame stands before the conversation it is about.
+        """
+        leading = 0
+        while leading < len(self._said) and self._said[leading][0] in _SYSTEM:
+            leading += 1
+        return [*self._messages[:leading], {"role": "system", "content": text}, *self._messages[leading:]]
+
+    def shows(self, text: str, by_user: bool = False) -> bool:
+        """Whether the messages (of the user alone) hold this text."""
+        wanted = plain(text)
+        wholes, together = self._by_user if by_user else self._by_anyone
+        return wanted in wholes or (len(wanted) >= _SHORT and wanted in together)
+
+    @cached_property
+    def _by_anyone(self) -> tuple[frozenset[str], str]:
+        return _shown([text for _, text in self._said])
+
+    @cached_property
+    def _by_user(self) -> tuple[frozenset[str], str]:
+        return _shown([text for role, text in self._said if role in ("user", "human")])
+
+    def query(self, enough: int, most_chars: int) -> str:
+        """What is asked: the user's last message; with too few words to look for, what was said before it as well."""
+        users = [text for role, text in self._said if role in ("user", "human") and text.strip()]
+        if not users:
+            others = [text for role, text in self._said if role not in _SYSTEM and text.strip()]
+            users = others[-1:]
+        if not users:
+            return ""
+        asked = _speakable(users[-1])[:most_chars]
+        if len(users) > 1 and len(query_terms(asked, enough)) < enough:
+            asked = f"{asked}\n{_speakable(users[-2])[:_BEFORE_CHARS]}"
+        return asked
+
+
+def _said(number: int, message: Message) -> tuple[str, str]:
+    try:
+        return str(message.get("role", "")).lower(), _text(message.get("content"))
+    except Exception as error:  # a mapping of the host's own, with its own mistakes
+        raise BadMessage(f"message {number} cannot be read ({type(error).__name__}: {error})") from error
+
+
+def _shown(texts: Sequence[str]) -> tuple[frozenset[str], str]:
+    parts = [plain(text) for text in texts]
+    return frozenset(parts), "\0".join(parts)
+
+
+def _text(content: object) -> str:
+    if isinstance(content, str):
+        return content
+    if isinstance(content, Sequence):
+        return "\n".join(
+            part if isinstance(part, str) else str(part["text"])
+            for part in content
+            if isinstance(part, str) or (isinstance(part, Mapping) and isinstance(part.get("text"), str))
+        )
+    return ""
+
+
+def _speakable(text: str) -> str:
+    """Without lone surrogates, which no index can look up."""
+    return text.encode(errors="replace").decode()
+
+
+# --- Guidance near a question: what CTX-3 compares, every live guidance record by its own cosine.
+#
+# Search ranks by more than nearness and has a floor of its own; the elevated tier asks for the similarity alone.
+
+
+_OTHERS = 4  # pieces of guidance that nothing protected: they stand in the receipt, and are not in the context
+_READ_CHARS = 20_000  # of a shard, for the words it shares
+
+
+@dataclass(frozen=True)
+class Guidance:
+    record: Record
+    similarity: float | None
+    """Cosine with the question; None where meaning is silent, or its vector is not made yet."""
+    shared: float
+    """Share of the question's words that it holds, looked at where meaning is silent."""
+
+
+def near_guidance(
+    view: Snapshot,
+    namespace: str,
+    question: str,
+    embedder: Embedder | None,
+    cache: BlockCache,
+    settings: Settings,
+    limit: int,
+) -> list[Guidance]:
+    """Live guidance records, the nearest first, at most `limit`; those without a similarity behind, newest first."""
+    pool = read_table(view, namespace, Space.RECORD, cache, settings.index.max_chars).pool
+    there = pool.exists & (pool.sort == kind_number(Kind.GUIDANCE))
+    for num in (*view.hidden(Space.RECORD), *(num for num, _ in view.retired())):
+        there[num] = False
+    nums = np.flatnonzero(there)
+    if not len(nums) or not question.strip():
+        return []
+    asked = embed_query(question, None, embedder, settings.recall)
+    protected = frozenset(view.protected())
+    cosines: dict[int, float] = {}
+    if asked.vector is not None and embedder is not None:
+        mark = embedder.profile.fingerprint
+        products, heard = scan(view, namespace, Space.RECORD, pool.size, mark, asked.vector, cache, among=nums)
+        known = nums[heard]
+        nearest = known[np.lexsort((-known, -pool.index[known].astype(np.int64), -products[heard]))]
+        cosines = exact(view, Space.RECORD, mark, asked.vector, _worth_reading(nearest.tolist(), protected, limit))
+        nums = nums[~heard]
+    # The newest by the line that made it: a rebuild numbers records otherwise.
+    ranked = sorted(cosines, key=lambda num: (-cosines[num], -int(pool.index[num]), -num))
+    newest = nums[np.lexsort((-nums, -pool.index[nums].astype(np.int64)))]
+    silent = _worth_reading(newest.tolist(), protected, limit - len(ranked))
+    records = view.records([*ranked, *silent])
+    words = frozenset(asked.terms)
+    found = [Guidance(records[num], cosines[num], 0.0) for num in ranked if num in records]
+    return found + [Guidance(records[num], None, _shared(records[num], words)) for num in silent if num in records]
+
+
+def _worth_reading(nums: list[int], protected: frozenset[int], limit: int) -> list[int]:
+    """The first that compaction protected; of the others, which can only be told why they are out, a few."""
+    others = frozenset([num for num in nums if num not in protected][:_OTHERS])
+    return [num for num in nums if num in protected or num in others][: max(limit, 0)]
+
+
+def _shared(record: Record, words: frozenset[str]) -> float:
+    return len(words.intersection(terms(record.text[:_READ_CHARS]))) / len(words) if words else 0.0
+
 
 _CUT = "\n[… {left:,} characters left out …]\n"
 _LOOKED_BACK = 16  # turns behind the tail's that are read: some may be forgotten or say nothing
@@ -24,7 +201,7 @@ _FURTHER = 8  # times as far, where that is not enough
 
 
 @dataclass(frozen=True)
-class Candidate:
+class TierCandidate:
     """One thing that a tier may hold."""
 
     item: Item
@@ -45,9 +222,9 @@ class Candidate:
     """Its place in the log, which orders what was said at the same moment; 0 for what is no turn."""
 
 
-def hard_and_soft(nodes: Sequence[Node]) -> tuple[list[Candidate], list[Candidate]]:
+def hard_and_soft(nodes: Sequence[Node]) -> tuple[list[TierCandidate], list[TierCandidate]]:
     """The operator's rules in source order; the same rule under the same heading counts once."""
-    found: dict[NodeKind, list[Candidate]] = {NodeKind.HARD: [], NodeKind.SOFT: []}
+    found: dict[NodeKind, list[TierCandidate]] = {NodeKind.HARD: [], NodeKind.SOFT: []}
     known: set[tuple[tuple[str, ...], str]] = set()
     for node in nodes:
         if node.kind is NodeKind.VARIANT:
@@ -63,11 +240,11 @@ def hard_and_soft(nodes: Sequence[Node]) -> tuple[list[Candidate], list[Candidat
         twice = (node.heading, node.digest) in known
         known.add((node.heading, node.digest))
         reason = "stands in the rules already" if twice else "a rule, never cut" if node.kind is NodeKind.HARD else ""
-        found[node.kind].append(Candidate(item, reason, out=twice))
+        found[node.kind].append(TierCandidate(item, reason, out=twice))
     return found[NodeKind.HARD], found[NodeKind.SOFT]
 
 
-def tail(view: Snapshot, session: str, conversation: Conversation, settings: Settings) -> list[Candidate]:
+def tail(view: Snapshot, session: str, conversation: Conversation, settings: Settings) -> list[TierCandidate]:
     """The session's last turns in order: the base, and before it one pair that may extend it.
 
     What the host's messages show is part of the tail already, and is not said again.
@@ -90,13 +267,13 @@ def tail(view: Snapshot, session: str, conversation: Conversation, settings: Set
         text = _shortened(turn.text, chosen.tail_chars)
         item = _turn_item(turn, text, "turn" if text == turn.text else "shortened turn")
         cut = text != turn.text
-        found.append(Candidate(item, reason, visible, (turn.id,), base=base, shortened=cut, whole=not cut))
+        found.append(TierCandidate(item, reason, visible, (turn.id,), base=base, shortened=cut, whole=not cut))
     return found
 
 
 def elevated(
     found: Sequence[Guidance], view: Snapshot, conversation: Conversation, embedder: Embedder | None, settings: Settings
-) -> list[Candidate]:
+) -> list[TierCandidate]:
     """Return the user's standing rules that still hold, nearest to the question first (RULE-1)."""
     read = view.turns_by_id([turn_id for one in found for turn_id in one.record.turn_ids])
     made = []
@@ -109,7 +286,9 @@ def elevated(
         # Of a page only its rules are kept.
         whole = all(plain(turn.text) == plain(record.text) for turn in turns)
         near = one.similarity or 0.0
-        made.append(Candidate(item, why_not or reason, bool(why_not), record.turn_ids, similarity=near, whole=whole))
+        made.append(
+            TierCandidate(item, why_not or reason, bool(why_not), record.turn_ids, similarity=near, whole=whole)
+        )
     return made
 
 
@@ -153,7 +332,7 @@ def _is_replaced(turns: Sequence[Turn], view: Snapshot) -> bool:
     return not rules or any(rule.superseded_by is not None for rule in rules)
 
 
-def recalled(hits: Sequence[Hit], turns: Mapping[str, Turn], conversation: Conversation) -> list[Candidate]:
+def recalled(hits: Sequence[Hit], turns: Mapping[str, Turn], conversation: Conversation) -> list[TierCandidate]:
     """Hits in the order of search. `turns` are those that were read of them, for their origin and speaker."""
     made = []
     for rank, hit in enumerate(hits, 1):
@@ -166,7 +345,7 @@ def recalled(hits: Sequence[Hit], turns: Mapping[str, Turn], conversation: Conve
         visible = conversation.shows(hit.text)
         reason = "visible in the messages" if visible else f"found, rank {rank}"
         seq = 0 if turn is None else turn.seq
-        made.append(Candidate(item, reason, visible, hit.turn_ids, hit.score, hit.semantic, hit.words, seq=seq))
+        made.append(TierCandidate(item, reason, visible, hit.turn_ids, hit.score, hit.semantic, hit.words, seq=seq))
     return made
 
 
@@ -187,7 +366,7 @@ def _shortened(text: str, most: int) -> str:
 
 
 ELLIPSIS = "…"
-_READ_CHARS = 100_000  # of a text: what is longer is a document, and cutting it takes longer than a turn may
+_EXCERPT_CHARS = 100_000  # of a text: what is longer is a document, and cutting it takes longer than a turn may
 
 
 _TELLING = 0.5  # a passage with less than this part of the best one's words is left out: it only fills
@@ -198,7 +377,7 @@ def excerpt(text: str, words: Set[str], passages: int, settings: IndexSettings) 
 
     A word of the question that few passages of the text hold says more about which one is meant.
     """
-    cuts = split_passages(text[:_READ_CHARS], settings.passage_words, settings.passages_from)
+    cuts = split_passages(text[:_EXCERPT_CHARS], settings.passage_words, settings.passages_from)
     if len(cuts) <= passages:
         return text
     held = [words & set(terms(text[start:stop])) for start, stop in cuts]
@@ -214,6 +393,6 @@ def excerpt(text: str, words: Set[str], passages: int, settings: IndexSettings) 
         start, stop = cuts[number]
         parts.append(text[start:stop])
         after = number + 1
-    if after < len(cuts) or len(text) > _READ_CHARS:
+    if after < len(cuts) or len(text) > _EXCERPT_CHARS:
         parts.append(ELLIPSIS)
     return " ".join(parts)

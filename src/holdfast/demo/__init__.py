@@ -13,7 +13,7 @@ FIRST_SESSION = "2026-09-01-a"
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class SampleQuestion:
     question: str
     session: str
     keys: tuple[str, ...]
@@ -30,10 +30,10 @@ def month() -> Traversable:
     return files(__package__) / "month.jsonl"
 
 
-def questions() -> tuple[Question, ...]:
+def questions() -> tuple[SampleQuestion, ...]:
     stored = json.loads((files(__package__) / "questions.json").read_text(encoding="utf-8"))
     return tuple(
-        Question(
+        SampleQuestion(
             one["question"], one["session"], tuple(one["keys"]), one["answer"], one["note"], one.get("show", False)
         )
         for one in stored

@@ -21,9 +21,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.models.static import shipped_embedder, shipped_vocabulary
-from holdfast.text.sentences import sentences
-from holdfast.text.words import FUNCTION_WORDS, terms
+from holdfast.models.embedder import shipped_embedder, shipped_vocabulary
+from holdfast.text.words import FUNCTION_WORDS, sentences, terms
 
 # --- The words by which gate/durability.py knows a plain statement: its verbs, what lasts, what passes, what
 # judges.

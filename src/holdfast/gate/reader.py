@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from holdfast.models.bert import Arrays, Floats, Layer, layer_norm, restore, token_table
-from holdfast.models.static import ID_BYTES, shipped_embedder
+from holdfast.models.embedder import ID_BYTES, shipped_embedder
 from holdfast.text.sentences import sentences
 
 CLS, SEP, LINE = 101, 102, 1

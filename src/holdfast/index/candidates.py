@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.index.blocks import BlockCache, Mark, marks_of, prior_of, read_documents, read_postings
+from holdfast.index.blocks import BlockCache, Mark, marks_of, prior_of, read_documents, read_postings, words_stage
 from holdfast.model import Kind, Role
 from holdfast.store.rows import kind_number, role_number
 from holdfast.store.snapshot import Snapshot
@@ -21,11 +21,6 @@ from holdfast.store.types import BLOCK, BlockRef, Document, Space
 from holdfast.text.words import speaker_terms, term_counts
 
 _ALL = 1_000_000_000
-
-
-def words_stage(space: Space) -> str:
-    """The cursor of the word index of a space."""
-    return f"words:{space.name.lower()}"
 
 
 @dataclass(frozen=True)
@@ -51,7 +46,7 @@ class Cuts:
 
 
 @dataclass(frozen=True)
-class Earlier:
+class PreviousInSession:
     """Which document comes so many before each in its session: mostly the one so many before it in the log."""
 
     back: int
@@ -67,10 +62,10 @@ class Earlier:
         taken[self.places] = np.append(scores, np.float32(0))[self.sources]  # the last, where there is nothing
         return taken
 
-    def extended(self, nums: NDArray[np.int64], sources: NDArray[np.int64]) -> Earlier:
+    def extended(self, nums: NDArray[np.int64], sources: NDArray[np.int64]) -> PreviousInSession:
         """With what comes before each of these documents, which follow all others."""
         odd = sources != nums - self.back
-        return Earlier(
+        return PreviousInSession(
             self.back, np.concatenate([self.places, nums[odd]]), np.concatenate([self.sources, sources[odd]])
         )
 
@@ -105,7 +100,7 @@ class Pool:
     waiting: Sequence[Waiting] = ()
     last: Mapping[int, int] = field(default_factory=dict)
     """By session its last document."""
-    line: Sequence[Earlier] = ()
+    line: Sequence[PreviousInSession] = ()
     """Of each turn the one before it in its session, and the one before that; of turns alone."""
     asked: NDArray[np.int64] = field(default_factory=_nobody)
     """Turns that stand right behind a question."""
@@ -265,7 +260,7 @@ def _with_neighbours(pool: Pool, known: int) -> Pool:
     asked = np.concatenate([pool.asked, nums[questions & (before != nums)]])
     first = np.where(before == nums, -1, before)
     second = np.where((first < 0) | (pool.before[first] == first), -1, pool.before[first])
-    line = pool.line or [Earlier(back, _nobody(), _nobody()) for back in (1, 2)]
+    line = pool.line or [PreviousInSession(back, _nobody(), _nobody()) for back in (1, 2)]
     return replace(
         pool, asked=asked, line=[one.extended(nums, back) for one, back in zip(line, (first, second), strict=True)]
     )
@@ -328,7 +323,7 @@ def _counted(pool: Pool, waiting: Sequence[Waiting] = ()) -> Pool:
 # --- Which documents hold a term: those of the word index, and those that still wait for it.
 
 
-Found = tuple[NDArray[np.int64], NDArray[np.float32]]
+TermMatches = tuple[NDArray[np.int64], NDArray[np.float32]]
 """Documents that hold a term, and how often each does."""
 
 
@@ -338,16 +333,16 @@ class Holders:
     def __init__(self, view: Snapshot, pool: Pool) -> None:
         self._view = view
         self._pool = pool
-        self._known: dict[str, Found] = {}
+        self._known: dict[str, TermMatches] = {}
 
-    def of(self, terms: Sequence[str]) -> list[Found]:
+    def of(self, terms: Sequence[str]) -> list[TermMatches]:
         unknown = [term for term in dict.fromkeys(terms) if term not in self._known]
         if unknown:
             stored = self._view.postings(self._pool.space, unknown)
             self._known.update({term: self._found(term, stored.get(term, [])) for term in unknown})
         return [self._known[term] for term in terms]
 
-    def _found(self, term: str, blocks: Sequence[tuple[int, bytes]]) -> Found:
+    def _found(self, term: str, blocks: Sequence[tuple[int, bytes]]) -> TermMatches:
         nums, counts = read_postings(blocks) if blocks else (np.empty(0, np.int64), np.empty(0, np.float32))
         late = [(one.num, count) for one in self._pool.waiting if (count := one.held.get(term))]
         if late:
@@ -361,11 +356,11 @@ class Holders:
 
 # --- What one search looks through: the turns and records of a namespace and of `global`, as columns end to end.
 #
-# A position is a document's place in the joined columns; a number is its place on its own shelf.
+# A position is a document's place in the joined columns; a number is its place on its own table.
 
 
 @dataclass(frozen=True)
-class Shelf:
+class CandidateTable:
     """One space of one namespace, with the passages of its long turns."""
 
     view: Snapshot
@@ -415,7 +410,7 @@ class Columns:
         return 48 * self.size
 
     def joined(self, parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
-        """Columns end to end; most namespaces have one shelf that is not empty, which needs no copy."""
+        """Columns end to end; most namespaces have one table that is not empty, which needs no copy."""
         filled = [part for part in parts if len(part)]
         return filled[0] if len(filled) == 1 else np.concatenate(parts)
 
@@ -468,7 +463,7 @@ class Columns:
 
     @cached_property
     def told_by(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The records that a turn of the first shelf made, and the positions of those turns."""
+        """The records that a turn of the first table made, and the positions of those turns."""
         records, turns = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
         first = self._pools[0]
         for pool, start, common in zip(self._pools, self.starts, self._common, strict=True):
@@ -482,7 +477,7 @@ class Columns:
 
     @cached_property
     def alone(self) -> NDArray[np.int64]:
-        """Documents behind the first shelf that no turn of it made."""
+        """Documents behind the first table that no turn of it made."""
         alone = np.ones(self.size, np.bool_)
         alone[: self._pools[0].size] = False
         alone[self.told_by[0]] = False
@@ -521,8 +516,8 @@ class Sessions:
 
 
 @dataclass(frozen=True)
-class Shelves:
-    parts: Sequence[Shelf]
+class CandidateTables:
+    parts: Sequence[CandidateTable]
     columns: Columns
 
     @property
@@ -531,27 +526,27 @@ class Shelves:
 
     @property
     def count(self) -> int:
-        return sum(shelf.pool.count for shelf in self.parts)
+        return sum(table.pool.count for table in self.parts)
 
     def joined(self, parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
         return self.columns.joined(parts)
 
     def numbers(self, positions: Sequence[int]) -> list[list[int]]:
-        """Which documents of each shelf these positions are."""
+        """Which documents of each table these positions are."""
         return [
-            [at - start for at in positions if start <= at < start + shelf.pool.size]
-            for shelf, start in zip(self.parts, self.starts, strict=True)
+            [at - start for at in positions if start <= at < start + table.pool.size]
+            for table, start in zip(self.parts, self.starts, strict=True)
         ]
 
 
-def side_by_side(shelves: Sequence[Shelf], cache: BlockCache, answer_words: int) -> Shelves:
-    pools = tuple(shelf.pool for shelf in shelves)
+def side_by_side(tables: Sequence[CandidateTable], cache: BlockCache, answer_words: int) -> CandidateTables:
+    pools = tuple(table.pool for table in tables)
     columns = cache.get(
-        ("columns", *((shelf.namespace, shelf.space) for shelf in shelves)),
+        ("columns", *((table.namespace, table.space) for table in tables)),
         (pools, answer_words),
-        partial(_lay_out, pools, [shelf.common for shelf in shelves], answer_words),
+        partial(_lay_out, pools, [table.common for table in tables], answer_words),
     )
-    return Shelves(shelves, columns)
+    return CandidateTables(tables, columns)
 
 
 def _narrowed(pool: Pool, gone: tuple[int, ...], digests: bool) -> tuple[Pool, int]:
@@ -564,7 +559,7 @@ def _lay_out(pools: Sequence[Pool], common: Sequence[bool], answer_words: int) -
     return columns, columns.nbytes
 
 
-def read_shelf(
+def read_table(
     view: Snapshot,
     namespace: str,
     space: Space,
@@ -572,7 +567,7 @@ def read_shelf(
     max_chars: int,
     common: bool = False,
     digests: bool = True,
-) -> Shelf:
+) -> CandidateTable:
     """Without `digests` there are no summaries on it: they say again what turns say, and would stand in their place."""
     pool = read_pool(view, namespace, space, cache, max_chars)
     if space is Space.RECORD:
@@ -581,4 +576,4 @@ def read_shelf(
         key = (namespace, space, "with digests" if digests else "without digests")
         pool = cache.get(key, (pool, gone), partial(_narrowed, pool, gone, digests))
     passages = read_pool(view, namespace, Space.PASSAGE, cache, max_chars) if space is Space.TURN else None
-    return Shelf(view, namespace, pool, passages, common)
+    return CandidateTable(view, namespace, pool, passages, common)

@@ -21,8 +21,7 @@ from holdfast.index.blocks import (
     statements,
 )
 from holdfast.model import Role
-from holdfast.models.embedder import Embedder, round_to_half, unit
-from holdfast.models.static import shipped_embedder
+from holdfast.models.embedder import Embedder, round_to_half, shipped_embedder, unit
 from holdfast.settings import IndexSettings
 from holdfast.store.rows import role_number
 from holdfast.store.snapshot import Snapshot
@@ -82,17 +81,17 @@ def _segments(
     """The segments of a space, read once; when one is written anew the others stay as they are."""
     key = (namespace, space, "segments", fingerprint)
     last = cache.last(key)
-    known = last if isinstance(last, _Read) else _Read((), ())
+    known = last if isinstance(last, _CachedSegments) else _CachedSegments((), ())
     if known.refs != refs:
         kept = dict(zip(known.refs, known.segments, strict=True))
         read = [kept.get(ref) or load_segment(view, space, fingerprint, ref.block)[0] for ref in refs]
-        known = _Read(refs, read)
+        known = _CachedSegments(refs, read)
         cache.keep(key, refs, known, sum(segment.nbytes for segment in read))
     return list(known.segments)
 
 
 @dataclass(frozen=True)
-class _Read:
+class _CachedSegments:
     """Segments as they were read."""
 
     refs: tuple[BlockRef, ...]
@@ -100,7 +99,7 @@ class _Read:
 
 
 @dataclass(frozen=True)
-class _Late:
+class _LateVectors:
     """Vectors behind the segments, quantised as they will be, so that folding them into one changes no score."""
 
     folded: int
@@ -125,11 +124,11 @@ class _Late:
         return self.nums.tobytes(), self.scales.tobytes(), self.codes.tobytes()
 
 
-def _nothing_late(folded: int) -> _Late:
-    return _Late(folded, folded, np.empty(0, np.int64), np.empty(0, np.float32), np.empty((0, 0), np.int8))
+def _nothing_late(folded: int) -> _LateVectors:
+    return _LateVectors(folded, folded, np.empty(0, np.int64), np.empty(0, np.float32), np.empty((0, 0), np.int8))
 
 
-def _grown(late: _Late, view: Snapshot, space: Space, fingerprint: str, upto: int, size: int) -> _Late:
+def _grown(late: _LateVectors, view: Snapshot, space: Space, fingerprint: str, upto: int, size: int) -> _LateVectors:
     """What waits now. A vector is written together with the step of its cursor, and stays as it is while the segments
     do: so what was read behind the cursor is read once. (Beyond it lie those that a rebuild keeps.)
     """
@@ -142,7 +141,7 @@ def _grown(late: _Late, view: Snapshot, space: Space, fingerprint: str, upto: in
         nums = np.concatenate([nums, np.array([num for num, _ in fresh], np.int64)])
         scales = np.concatenate([scales, new_scales])
         codes = np.concatenate([codes, new_codes]) if count else new_codes
-    return _Late(late.folded, upto, nums, scales, codes)
+    return _LateVectors(late.folded, upto, nums, scales, codes)
 
 
 def exact(view: Snapshot, space: Space, fingerprint: str, question: Scores, nums: Sequence[int]) -> dict[int, float]:

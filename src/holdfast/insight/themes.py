@@ -27,14 +27,13 @@ from holdfast.errors import ModelError, ModelMisbehaved, ModelUnavailable
 from holdfast.index.blocks import BlockCache
 from holdfast.index.candidates import Pool, read_pool
 from holdfast.insight.clusters import Clustering, Numbers, Vectors, cluster, cooccurrence_vectors, with_neighbours
-from holdfast.model import Receipt, Role, Stage, Turn
+from holdfast.model import Receipt, Role, Stage, Turn, to_micros
 from holdfast.models.chat import Chat, Message, Schema, strip_fence
 from holdfast.results import Theme, Themes
 from holdfast.settings import Settings, ThemeSettings
 from holdfast.store.rows import role_number
 from holdfast.store.snapshot import Snapshot
 from holdfast.store.types import Space
-from holdfast.text.time import to_micros
 from holdfast.text.words import FUNCTION_WORDS, terms
 
 _SPEAKERS = (Role.USER, Role.ASSISTANT)  # tool output and system prompts are not themes of a conversation

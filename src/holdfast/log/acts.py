@@ -12,9 +12,8 @@ from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import cast
 
-from holdfast.log.align import TurnPlace, digest
-from holdfast.model import Action, Kind, Metadata, NewTurn, Provenance, Role, Turn
-from holdfast.text.time import to_micros
+from holdfast.log.messages import TurnPlace, digest
+from holdfast.model import Action, Kind, Metadata, NewTurn, Provenance, Role, Turn, to_micros
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from holdfast.errors import HoldfastError, InputError, ModelMisbehaved, ModelUnavailable
-from holdfast.models.breaker import Breaker
+from holdfast.models.embedder import Breaker
 from holdfast.models.remote import Endpoint
 from holdfast.settings import ChatSettings
 

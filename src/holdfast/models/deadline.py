@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.errors import ModelError, ModelUnavailable
-from holdfast.models.breaker import Breaker
-from holdfast.models.embedder import Embedder, Profile
+from holdfast.models.embedder import Breaker, Embedder, Profile
 
 T = TypeVar("T")
 

@@ -17,8 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.errors import InputError, MissingExtra, ModelMisbehaved
-from holdfast.models.embedder import Profile, Thresholds, unit
-from holdfast.models.static import CHARS_PER_PIECE, WordPiece, read_vocabulary, shipped_vocabulary
+from holdfast.models.embedder import (
+    CHARS_PER_PIECE,
+    Profile,
+    Thresholds,
+    WordPiece,
+    read_vocabulary,
+    shipped_vocabulary,
+    unit,
+)
 
 if TYPE_CHECKING:
     import onnxruntime

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from holdfast.errors import InputError, MissingExtra
-from holdfast.models.static import shipped_vocabulary
+from holdfast.models.embedder import shipped_vocabulary
 
 if TYPE_CHECKING:
     from holdfast.settings import TokenSettings

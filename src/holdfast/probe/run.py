@@ -76,7 +76,7 @@ class ProbeReport:
 
 
 @dataclass(frozen=True)
-class Change:
+class MetricChange:
     measure: str
     before: float
     now: float
@@ -95,7 +95,7 @@ class GateReport:
     """Number of probes asked both times."""
     left_out: int
     """Probes that have drifted in one of the runs."""
-    changes: tuple[Change, ...]
+    changes: tuple[MetricChange, ...]
     worse: tuple[str, ...]
     """Questions whose answer has a lower rank than before."""
     report: ProbeReport
@@ -228,9 +228,9 @@ def gate(report: ProbeReport, baseline: ProbeReport, tolerance: float = TOLERANC
     )
 
 
-def _change(name: str, before: NDArray[np.float64], now: NDArray[np.float64], tolerance: float) -> Change:
+def _change(name: str, before: NDArray[np.float64], now: NDArray[np.float64], tolerance: float) -> MetricChange:
     old, new = float(before.mean()), float(now.mean())
     interval = bootstrap_interval(now - before)
     change = round(new - old, DIGITS)
     fell = name in _DECIDING and (change < -tolerance or interval[1] < 0)
-    return Change(name, round(old, DIGITS), round(new, DIGITS), change, interval, fell)
+    return MetricChange(name, round(old, DIGITS), round(new, DIGITS), change, interval, fell)

@@ -21,7 +21,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.models.static import shipped_embedder
+from holdfast.models.embedder import shipped_embedder
 from holdfast.rules import modals as deontic_english
 from holdfast.rules.modals import read, voice
 from holdfast.rules.orders import kinds, kinds_of, marks, tokens

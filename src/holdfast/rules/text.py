@@ -13,8 +13,8 @@ from enum import StrEnum
 from functools import cached_property
 
 from holdfast.gate.own_words import pasted_parts
-from holdfast.text.sentences import sentence_ends
 from holdfast.text.vocabulary import word_set
+from holdfast.text.words import sentence_ends
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ _LOOSE = {"a couple of": (2, 3), "a couple": (2, 3), "couple of": (2, 3), "a few
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class TimeQuery:
     """The moment of asking, whether the question looks ahead, and its text with what is quoted blanked."""
 
     text: str
@@ -52,7 +52,7 @@ class Asking:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class TimeReading:
     """A time as read."""
 
     stretch: TimeRange
@@ -67,10 +67,10 @@ class Reading:
     """Where a name stands that stays in the topic: a turn about Christmas says Christmas."""
 
 
-Reader = Callable[["re.Match[str]", Asking], Reading | None]
+Reader = Callable[["re.Match[str]", TimeQuery], TimeReading | None]
 
 
-def told(match: re.Match[str], name: str) -> str:
+def group(match: re.Match[str], name: str) -> str:
     """What the phrase says there, in lower case; "" if it says nothing or its pattern has no such place."""
     return (match.groupdict().get(name) or "").strip().lower()
 
@@ -91,15 +91,17 @@ def _year_named(words: str, now: datetime) -> int:
     return now.year + {"last": -1, "this": 0, "next": 1}[words.split()[0]]
 
 
-def _recurring(match: re.Match[str], place: Callable[[int], TimeRange], asking: Asking, certainty: float) -> Reading:
+def _recurring(
+    match: re.Match[str], place: Callable[[int], TimeRange], asking: TimeQuery, certainty: float
+) -> TimeReading:
     """One of the many Mays: the year if it is named, else what "last", "this", "next" or the tense choose."""
-    if year := told(match, "year"):
-        return Reading(place(_year_named(year, asking.now)), certainty)
-    which = told(match, "which")
-    return Reading(_nearest(which, place, asking), certainty, None if which else place)
+    if year := group(match, "year"):
+        return TimeReading(place(_year_named(year, asking.now)), certainty)
+    which = group(match, "which")
+    return TimeReading(_nearest(which, place, asking), certainty, None if which else place)
 
 
-def _nearest(which: str, place: Callable[[int], TimeRange], asking: Asking) -> TimeRange:
+def _nearest(which: str, place: Callable[[int], TimeRange], asking: TimeQuery) -> TimeRange:
     now = asking.now
     near = [place(now.year + step) for step in range(-2, 3)]
     if which == "this":
@@ -135,25 +137,25 @@ _PEOPLE = {"jan", "april", "may", "june", "august", "march", "mar"}  # months th
 _VERB_NEXT = re.compile(r" (?:[a-z]+ed|left|came|went|was|is|had|has|did|does|said|told|got|made|and I|will|be)\b")
 
 
-def _before(asking: Asking, start: int) -> str:
+def _before(asking: TimeQuery, start: int) -> str:
     return asking.text[max(0, start - 24) : start]
 
 
-def _read_iso(match: re.Match[str], asking: Asking) -> Reading | None:
-    return Reading(day_of(datetime(int(match[1]), int(match[2]), int(match[3]), tzinfo=UTC)), 1.0)
+def _read_iso(match: re.Match[str], asking: TimeQuery) -> TimeReading | None:
+    return TimeReading(day_of(datetime(int(match[1]), int(match[2]), int(match[3]), tzinfo=UTC)), 1.0)
 
 
-def _read_iso_month(match: re.Match[str], asking: Asking) -> Reading | None:
-    return Reading(month_of(int(match[1]), int(match[2])), 0.9)
+def _read_iso_month(match: re.Match[str], asking: TimeQuery) -> TimeReading | None:
+    return TimeReading(month_of(int(match[1]), int(match[2])), 0.9)
 
 
-def _read_slashed(match: re.Match[str], asking: Asking) -> Reading | None:
+def _read_slashed(match: re.Match[str], asking: TimeQuery) -> TimeReading | None:
     """7/22 or 22/7/2023; where both readings are possible, neither is taken."""
     first, second = int(match[1]), int(match[2])
     if (first > 12) == (second > 12):
         return None
     month, day = (first, second) if second > 12 else (second, first)
-    if not told(match, "year") and not _ON.search(_before(asking, match.start())):
+    if not group(match, "year") and not _ON.search(_before(asking, match.start())):
         return None
     return _recurring(match, _date(month, day), asking, 0.9)
 
@@ -166,16 +168,16 @@ def _date(month: int, day: int) -> Callable[[int], TimeRange]:
     return place
 
 
-def _read_date(match: re.Match[str], asking: Asking) -> Reading | None:
-    if match["month"] == "may" and not told(match, "year") and not _ON.search(_before(asking, match.start())):
+def _read_date(match: re.Match[str], asking: TimeQuery) -> TimeReading | None:
+    if match["month"] == "may" and not group(match, "year") and not _ON.search(_before(asking, match.start())):
         return None  # "we may 12 of them"
-    place = _date(MONTH_NUMBER[told(match, "month")], int(match["day"]))
+    place = _date(MONTH_NUMBER[group(match, "month")], int(match["day"]))
     return _recurring(match, place, asking, 0.95)
 
 
-def _read_month(match: re.Match[str], asking: Asking) -> Reading | None:
+def _read_month(match: re.Match[str], asking: TimeQuery) -> TimeReading | None:
     word, before = match["month"], _before(asking, match.start())
-    if not told(match, "year") and not told(match, "which"):
+    if not group(match, "year") and not group(match, "which"):
         if not (_SURELY.search(before) or _CHAIN.search(before)):
             doubtful = word.lower() in _PEOPLE or not word[0].isupper()
             time_before = _TIME_BEFORE.search(before)
@@ -190,16 +192,16 @@ def _read_month(match: re.Match[str], asking: Asking) -> Reading | None:
     return _recurring(match, lambda year: month_of(year, number), asking, 0.9)
 
 
-def _read_season(match: re.Match[str], asking: Asking) -> Reading | None:
-    name, before = told(match, "season"), _before(asking, match.start())
-    if not told(match, "year") and not told(match, "which"):
+def _read_season(match: re.Match[str], asking: TimeQuery) -> TimeReading | None:
+    name, before = group(match, "season"), _before(asking, match.start())
+    if not group(match, "year") and not group(match, "which"):
         spoken = re.search(
             r"\b(?:in|over|during|since|until|till|by|before|after|of|from|throughout|through|all|early|late|mid)[ -]"
             r"(the )?$", before, re.IGNORECASE,
         )  # fmt: skip
         if spoken is None or (name in ("spring", "fall") and not spoken[1]):
             return None
-    doubt = name == "winter" and told(match, "year") and not told(match, "slash")  # which end of the year?
+    doubt = name == "winter" and group(match, "year") and not group(match, "slash")  # which end of the year?
     return _recurring(match, lambda year: season_of(year, name), asking, 0.5 if doubt else 0.7)
 
 
@@ -209,13 +211,13 @@ _FEAST_KEYS |= {"xmas": "christmas", "thanksgiving day": "thanksgiving", "saint 
                 "new year day": "new year's day"}  # fmt: skip
 
 
-def _read_feast(match: re.Match[str], asking: Asking) -> Reading | None:
-    name = _FEAST_KEYS[re.sub(r"['’.]", "", told(match, "feast"))]
-    if not told(match, "year") and not told(match, "which"):
+def _read_feast(match: re.Match[str], asking: TimeQuery) -> TimeReading | None:
+    name = _FEAST_KEYS[re.sub(r"['’.]", "", group(match, "feast"))]
+    if not group(match, "year") and not group(match, "which"):
         before = _before(asking, match.start())
         if not (_SURELY.search(before) or _LIKELY.search(before) or re.search(r"\bat $", before, re.IGNORECASE)):
             return None
-    early, late = (timedelta(days=5), timedelta(days=7)) if told(match, "days") else (timedelta(0), timedelta(0))
+    early, late = (timedelta(days=5), timedelta(days=7)) if group(match, "days") else (timedelta(0), timedelta(0))
 
     def place(year: int) -> TimeRange:
         start, end = holiday_of(year, name)
@@ -224,48 +226,50 @@ def _read_feast(match: re.Match[str], asking: Asking) -> Reading | None:
     return replace(_recurring(match, place, asking, 0.8), stays=match.span("feast"))
 
 
-def _read_quarter(match: re.Match[str], asking: Asking) -> Reading | None:
+def _read_quarter(match: re.Match[str], asking: TimeQuery) -> TimeReading | None:
     number = int(match["quarter"])
     return _recurring(match, lambda year: quarter_of(year, number), asking, 0.9)
 
 
-def _read_times_ago(match: re.Match[str], asking: Asking) -> Reading | None:
+def _read_times_ago(match: re.Match[str], asking: TimeQuery) -> TimeReading | None:
     """Two summers ago, the Christmas before last."""
-    name, count = told(match, "name") or told(match, "before"), count_of(told(match, "count") or "two")[0]
+    name, count = group(match, "name") or group(match, "before"), count_of(group(match, "count") or "two")[0]
     feast = name.removesuffix("es") if name.startswith("christmas") else name.removesuffix("s")
     near = [
         holiday_of(asking.now.year - back, feast) if feast in HOLIDAYS else season_of(asking.now.year - back, feast)
         for back in range(count + 2)
     ]
-    return Reading([one for one in near if one[1] <= asking.now][count - 1], 0.7)
+    return TimeReading([one for one in near if one[1] <= asking.now][count - 1], 0.7)
 
 
-def _read_half(match: re.Match[str], asking: Asking) -> Reading | None:
-    year = int(told(match, "year"))
-    return Reading((quarter_of(year, 2 * int(match["half"]) - 1)[0], quarter_of(year, 2 * int(match["half"]))[1]), 0.9)
+def _read_half(match: re.Match[str], asking: TimeQuery) -> TimeReading | None:
+    year = int(group(match, "year"))
+    return TimeReading(
+        (quarter_of(year, 2 * int(match["half"]) - 1)[0], quarter_of(year, 2 * int(match["half"]))[1]), 0.9
+    )
 
 
 _DECADES = {"fifties": 1950, "sixties": 1960, "seventies": 1970, "eighties": 1980, "nineties": 1990}
 
 
-def _read_decade(match: re.Match[str], asking: Asking) -> Reading | None:
-    words = told(match, "decade").rstrip("s").rstrip("'’")
-    first = int(words) if words.isdigit() else _DECADES[told(match, "decade")]
+def _read_decade(match: re.Match[str], asking: TimeQuery) -> TimeReading | None:
+    words = group(match, "decade").rstrip("s").rstrip("'’")
+    first = int(words) if words.isdigit() else _DECADES[group(match, "decade")]
     if first < 100:
         first += 1900 if first >= 50 else 2000
-    return Reading((year_of(first)[0], year_of(first + 9)[1]), 0.7)
+    return TimeReading((year_of(first)[0], year_of(first + 9)[1]), 0.7)
 
 
 _COUNTED = re.compile(r" ?(?:%|km\b|kg\b|euros?\b|dollars?\b|(?!was\b|is\b|has\b|does\b)[a-z]{3,}s\b)")
 
 
-def _read_year(match: re.Match[str], asking: Asking) -> Reading | None:
+def _read_year(match: re.Match[str], asking: TimeQuery) -> TimeReading | None:
     before = _before(asking, match.start())
     if not (_SURELY.search(before) or _LIKELY.search(before) or _CHAIN.search(before)):
         return None
     if _COUNTED.match(asking.text, match.end()):  # "about 2000 steps"
         return None
-    return Reading(year_of(int(told(match, "year"))), 0.9)
+    return TimeReading(year_of(int(group(match, "year"))), 0.9)
 
 
 _YEAR = rf"(?:(?:,? (?:of |in )?|,)(?P<year>(?:19|20)\d{{2}}|(?:last|this|next) year|{NUMBER} years? ago)\b)?"
@@ -353,24 +357,24 @@ def _slack(count: int, unit: str) -> timedelta:
 _AGO_CERTAINTY = {"day": 0.9, "week": 0.8, "fortnight": 0.75, "month": 0.7, "year": 0.6, "decade": 0.4}
 
 
-def _read_ago(match: re.Match[str], asking: Asking) -> Reading | None:
-    (least, most), unit = count_of(told(match, "count")), told(match, "unit")
+def _read_ago(match: re.Match[str], asking: TimeQuery) -> TimeReading | None:
+    (least, most), unit = count_of(group(match, "count")), group(match, "unit")
     if unit in ("hour", "minute"):
         step = timedelta(**{f"{unit}s": 1})
-        return Reading((asking.now - step * (most * 1.5 + 1), asking.now - step * (least / 2)), 0.8)
+        return TimeReading((asking.now - step * (most * 1.5 + 1), asking.now - step * (least / 2)), 0.8)
     start = midnight(back(asking.now, most, unit)) - _slack(most, unit)
     end = midnight(back(asking.now, least, unit)) + _slack(least, unit) + timedelta(days=1)
     certainty = _AGO_CERTAINTY[unit] - (_LOOSER if least < most else 0)
-    return Reading((start, min(end, _today(asking)[1])), round(certainty, 2))
+    return TimeReading((start, min(end, _today(asking)[1])), round(certainty, 2))
 
 
-def _read_half_ago(match: re.Match[str], asking: Asking) -> Reading | None:
-    months = 6 if told(match, "half").startswith("half") else 18
+def _read_half_ago(match: re.Match[str], asking: TimeQuery) -> TimeReading | None:
+    months = 6 if group(match, "half").startswith("half") else 18
     middle = midnight(back(asking.now, months, "month"))
-    return Reading((middle - timedelta(days=45), middle + timedelta(days=45)), 0.6)
+    return TimeReading((middle - timedelta(days=45), middle + timedelta(days=45)), 0.6)
 
 
-def _today(asking: Asking) -> TimeRange:
+def _today(asking: TimeQuery) -> TimeRange:
     return day_of(asking.now)
 
 
@@ -378,10 +382,10 @@ _WORDS = {"the day before yesterday": -2, "yesterday": -1, "today": 0, "tonight"
           "the day after tomorrow": 2, "last": -1, "earlier today": 0, "later today": 0}  # fmt: skip
 
 
-def _read_word(match: re.Match[str], asking: Asking) -> Reading | None:
-    stretch = day_of(asking.now, _WORDS[told(match, "word")])
-    part = "night" if told(match, "word") == "tonight" else told(match, "part")
-    return Reading(_part_of(stretch, part), 0.8 if part else 0.95)
+def _read_word(match: re.Match[str], asking: TimeQuery) -> TimeReading | None:
+    stretch = day_of(asking.now, _WORDS[group(match, "word")])
+    part = "night" if group(match, "word") == "tonight" else group(match, "part")
+    return TimeReading(_part_of(stretch, part), 0.8 if part else 0.95)
 
 
 def _part_of(day: TimeRange, part: str) -> TimeRange:
@@ -391,32 +395,32 @@ def _part_of(day: TimeRange, part: str) -> TimeRange:
     return day[0] + timedelta(hours=first), day[0] + timedelta(hours=last)
 
 
-def _read_other_day(match: re.Match[str], asking: Asking) -> Reading | None:
-    return Reading((day_of(asking.now, -10)[0], _today(asking)[1]), 0.5)
+def _read_other_day(match: re.Match[str], asking: TimeQuery) -> TimeReading | None:
+    return TimeReading((day_of(asking.now, -10)[0], _today(asking)[1]), 0.5)
 
 
-def _read_rolling(match: re.Match[str], asking: Asking) -> Reading | None:
+def _read_rolling(match: re.Match[str], asking: TimeQuery) -> TimeReading | None:
     """The past two weeks: from then up to today."""
-    words = told(match, "count") or ("few" if told(match, "plural") else "one")  # "the past weeks"
-    most, unit = count_of(words)[1], told(match, "unit")
+    words = group(match, "count") or ("few" if group(match, "plural") else "one")  # "the past weeks"
+    most, unit = count_of(words)[1], group(match, "unit")
     if unit == "hour":
-        return Reading((asking.now - timedelta(hours=most), _today(asking)[1]), 0.8, whole=True)
+        return TimeReading((asking.now - timedelta(hours=most), _today(asking)[1]), 0.8, whole=True)
     if unit == "weekend":
-        return Reading((week_of(back(asking.now, most, "week"))[0], _today(asking)[1]), 0.7, whole=True)
+        return TimeReading((week_of(back(asking.now, most, "week"))[0], _today(asking)[1]), 0.7, whole=True)
     start = midnight(back(asking.now, most, unit))
-    return Reading(
+    return TimeReading(
         (start, _today(asking)[1]), 0.8 if words.isdigit() or words in _RELATIVE_COUNTED else 0.65, whole=True
     )
 
 
-def _read_ahead(match: re.Match[str], asking: Asking) -> Reading | None:
+def _read_ahead(match: re.Match[str], asking: TimeQuery) -> TimeReading | None:
     """A time only in a question that looks ahead ("in two weeks"); else it is how long something took."""
-    if not asking.ahead and not told(match, "time"):
+    if not asking.ahead and not group(match, "time"):
         return None
-    (least, most), unit = count_of(told(match, "count")), told(match, "unit")
+    (least, most), unit = count_of(group(match, "count")), group(match, "unit")
     start = midnight(back(asking.now, -least, unit)) - _slack(least, unit)
     end = midnight(back(asking.now, -most, unit)) + _slack(most, unit) + timedelta(days=1)
-    return Reading((max(start, _today(asking)[0]), end), 0.7)
+    return TimeReading((max(start, _today(asking)[0]), end), 0.7)
 
 
 _STEP = {"last": -1, "previous": -1, "this past": -1, "this": 0, "current": 0, "next": 1, "the coming": 1, "coming": 1,
@@ -438,24 +442,24 @@ def _unit_at(now: datetime, step: int, unit: str) -> TimeRange:
     return year_of(now.year + step)
 
 
-def _read_unit(match: re.Match[str], asking: Asking) -> Reading | None:
-    step, unit = _STEP[told(match, "which")], told(match, "unit")
+def _read_unit(match: re.Match[str], asking: TimeQuery) -> TimeReading | None:
+    step, unit = _STEP[group(match, "which")], group(match, "unit")
     start, end = _unit_at(asking.now, step, unit)
-    part = told(match, "part")
+    part = group(match, "part")
     if part == "earlier":
         end = min(end, _today(asking)[1])
     elif part == "later":
         start = max(start, _today(asking)[0])
-    return Reading((start, end), 0.85)
+    return TimeReading((start, end), 0.85)
 
 
-def _read_before_last(match: re.Match[str], asking: Asking) -> Reading | None:
-    step = -2 if told(match, "way") == "before last" else 2
-    unit = told(match, "unit")
+def _read_before_last(match: re.Match[str], asking: TimeQuery) -> TimeReading | None:
+    step = -2 if group(match, "way") == "before last" else 2
+    unit = group(match, "unit")
     if unit in DAY_NUMBER:
         first = _weekday_back(asking.now, unit, 1)[0]
-        return Reading(day_of(first, -7 if step < 0 else 14), 0.8)
-    return Reading(_unit_at(asking.now, step, unit), 0.85)
+        return TimeReading(day_of(first, -7 if step < 0 else 14), 0.8)
+    return TimeReading(_unit_at(asking.now, step, unit), 0.85)
 
 
 def _weekday_back(now: datetime, name: str, count: int) -> TimeRange:
@@ -463,20 +467,20 @@ def _weekday_back(now: datetime, name: str, count: int) -> TimeRange:
     return day_of(now, (DAY_NUMBER[name[:3]] - now.weekday()) % 7 - 7 * count)
 
 
-def _read_weekdays_ago(match: re.Match[str], asking: Asking) -> Reading | None:
-    least, most = count_of(told(match, "count"))
-    name = told(match, "day")
-    return Reading((_weekday_back(asking.now, name, most)[0], _weekday_back(asking.now, name, least)[1]), 0.8)
+def _read_weekdays_ago(match: re.Match[str], asking: TimeQuery) -> TimeReading | None:
+    least, most = count_of(group(match, "count"))
+    name = group(match, "day")
+    return TimeReading((_weekday_back(asking.now, name, most)[0], _weekday_back(asking.now, name, least)[1]), 0.8)
 
 
-def _read_weekday(match: re.Match[str], asking: Asking) -> Reading | None:
-    now, name, which = asking.now, told(match, "day"), told(match, "which")
+def _read_weekday(match: re.Match[str], asking: TimeQuery) -> TimeReading | None:
+    now, name, which = asking.now, group(match, "day"), group(match, "which")
     ahead = (DAY_NUMBER[name[:3]] - now.weekday()) % 7
-    part = told(match, "part")
-    if told(match, "week") or told(match, "weeks"):
-        weeks = -count_of(told(match, "weeks"))[0] if told(match, "weeks") else _STEP[told(match, "week")]
+    part = group(match, "part")
+    if group(match, "week") or group(match, "weeks"):
+        weeks = -count_of(group(match, "weeks"))[0] if group(match, "weeks") else _STEP[group(match, "week")]
         monday = _unit_at(now, weeks, "week")[0]
-        return Reading(_part_of(day_of(monday, DAY_NUMBER[name[:3]]), part), 0.9)
+        return TimeReading(_part_of(day_of(monday, DAY_NUMBER[name[:3]]), part), 0.9)
     if which in ("next", "coming", "the coming"):
         days = ahead or 7
     elif which == "this" and asking.ahead:
@@ -486,25 +490,25 @@ def _read_weekday(match: re.Match[str], asking: Asking) -> Reading | None:
     else:
         days = ahead if asking.ahead else ahead - 7  # on a Monday, "on Monday" is a week ago: today is "today"
     doubtful = which == "last" and days >= -2
-    return Reading(_part_of(day_of(now, days), part), 0.6 if doubtful else 0.85)
+    return TimeReading(_part_of(day_of(now, days), part), 0.6 if doubtful else 0.85)
 
 
-def _read_this_time(match: re.Match[str], asking: Asking) -> Reading | None:
+def _read_this_time(match: re.Match[str], asking: TimeQuery) -> TimeReading | None:
     """A few days or weeks around the day ("this time last year")."""
-    then = midnight(back(asking.now, 1, told(match, "unit")))
-    slack = timedelta(days={"week": 1, "month": 4, "year": 14}[told(match, "unit")])
-    return Reading((then - slack, then + slack + timedelta(days=1)), 0.7)
+    then = midnight(back(asking.now, 1, group(match, "unit")))
+    slack = timedelta(days={"week": 1, "month": 4, "year": 14}[group(match, "unit")])
+    return TimeReading((then - slack, then + slack + timedelta(days=1)), 0.7)
 
 
-def _read_weekend(match: re.Match[str], asking: Asking) -> Reading | None:
+def _read_weekend(match: re.Match[str], asking: TimeQuery) -> TimeReading | None:
     """The one that is, or was, or in a question that looks ahead is to come."""
     step = 0 if asking.ahead or asking.now.weekday() >= 5 else -1
-    return Reading(_unit_at(asking.now, step, "weekend"), 0.75)
+    return TimeReading(_unit_at(asking.now, step, "weekend"), 0.75)
 
 
-def _read_weekends_ago(match: re.Match[str], asking: Asking) -> Reading | None:
-    least, most = count_of(told(match, "count"))
-    return Reading((_unit_at(asking.now, -most, "weekend")[0], _unit_at(asking.now, -least, "weekend")[1]), 0.8)
+def _read_weekends_ago(match: re.Match[str], asking: TimeQuery) -> TimeReading | None:
+    least, most = count_of(group(match, "count"))
+    return TimeReading((_unit_at(asking.now, -most, "weekend")[0], _unit_at(asking.now, -least, "weekend")[1]), 0.8)
 
 
 _PART = r"(?P<part> (?:morning|afternoon|evening|night))?"
@@ -565,7 +569,7 @@ RELATIVE: tuple[tuple[re.Pattern[str], Reader], ...] = (
 # --- Words before a time that change it: "the first week of", "early", "the week after", "about", in English.
 
 
-Shape = Callable[["re.Match[str]", Reading], Reading]
+Shape = Callable[["re.Match[str]", TimeReading], TimeReading]
 
 _SHAPES_ORDINAL = {"first": 1, "1st": 1, "second": 2, "2nd": 2, "third": 3, "3rd": 3, "fourth": 4, "4th": 4, "fifth": 5,
             "last": -1, "final": -1}  # fmt: skip
@@ -593,8 +597,8 @@ _BLUR = re.compile(
 )
 
 
-def _nth(match: re.Match[str], reading: Reading) -> Reading:
-    (start, end), number, unit = reading.stretch, _SHAPES_ORDINAL[told(match, "nth")], told(match, "unit")
+def _nth(match: re.Match[str], reading: TimeReading) -> TimeReading:
+    (start, end), number, unit = reading.stretch, _SHAPES_ORDINAL[group(match, "nth")], group(match, "unit")
     if unit in DAY_NUMBER or unit == "weekend":
         wanted = DAY_NUMBER.get(unit, 5)
         first = start + timedelta(days=(wanted - start.weekday()) % 7 + 7 * (number - 1))
@@ -610,22 +614,22 @@ def _nth(match: re.Match[str], reading: Reading) -> Reading:
         stretch = first, first + step
     if not start <= stretch[0] < end:
         raise ValueError(match[0])
-    return Reading(stretch, round(reading.certainty * 0.95, 2))
+    return TimeReading(stretch, round(reading.certainty * 0.95, 2))
 
 
-def _some(match: re.Match[str], reading: Reading) -> Reading:
+def _some(match: re.Match[str], reading: TimeReading) -> TimeReading:
     """The first three months of 2024, the last two weeks of June."""
-    (start, end), most, unit = reading.stretch, count_of(told(match, "count"))[1], told(match, "unit")
-    stretch = (start, back(start, -most, unit)) if told(match, "nth") == "first" else (back(end, most, unit), end)
+    (start, end), most, unit = reading.stretch, count_of(group(match, "count"))[1], group(match, "unit")
+    stretch = (start, back(start, -most, unit)) if group(match, "nth") == "first" else (back(end, most, unit), end)
     if not start <= stretch[0] < stretch[1] <= end:
         raise ValueError(match[0])
     return replace(reading, stretch=stretch)
 
 
-def _third(match: re.Match[str], reading: Reading) -> Reading:
+def _third(match: re.Match[str], reading: TimeReading) -> TimeReading:
     start, end = reading.stretch
     which = {"beginning": 0, "start": 0, "early": 0, "middle": 1, "mid": 1, "end": 2, "late": 2}[
-        told(match, "third") or told(match, "part")
+        group(match, "third") or group(match, "part")
     ]
     step = (end - start) // 3
     return replace(
@@ -635,17 +639,17 @@ def _third(match: re.Match[str], reading: Reading) -> Reading:
     )
 
 
-def _week_around(match: re.Match[str], reading: Reading) -> Reading:
+def _week_around(match: re.Match[str], reading: TimeReading) -> TimeReading:
     start, end = week_of(reading.stretch[0])
     return replace(
-        reading, stretch=(start + timedelta(days=5), end) if told(match, "unit") == "weekend" else (start, end)
+        reading, stretch=(start + timedelta(days=5), end) if group(match, "unit") == "weekend" else (start, end)
     )
 
 
-def _far_from(match: re.Match[str], reading: Reading) -> Reading:
+def _far_from(match: re.Match[str], reading: TimeReading) -> TimeReading:
     """The week after Christmas is the seven days that follow; two weeks after it is a day, with some slack."""
     start, end = reading.stretch
-    count, unit, ahead = told(match, "count"), told(match, "unit"), told(match, "way") in ("after", "following")
+    count, unit, ahead = group(match, "count"), group(match, "unit"), group(match, "way") in ("after", "following")
     certainty = round(reading.certainty * 0.85, 2)
     if unit in DAY_NUMBER:
         days = (DAY_NUMBER[unit] - end.weekday()) % 7 if ahead else -((start.weekday() - DAY_NUMBER[unit] - 1) % 7 + 1)
@@ -678,7 +682,7 @@ def _far_from(match: re.Match[str], reading: Reading) -> Reading:
     )
 
 
-def _blurred(match: re.Match[str], reading: Reading) -> Reading:
+def _blurred(match: re.Match[str], reading: TimeReading) -> TimeReading:
     start, end = reading.stretch
     more = timedelta(days=max(1, (end - start).days // 2))
     return replace(reading, stretch=(start - more, end + more), certainty=round(reading.certainty * 0.75, 2))

@@ -11,10 +11,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.errors import ModelError
-from holdfast.index.candidates import Shelf
+from holdfast.index.candidates import CandidateTable
 from holdfast.models.embedder import Embedder
-from holdfast.search.calendar import NUMBER, WEEKDAY, Asking, Reading, count_of
-from holdfast.search.when import BEGINNING, END, Anchor, Asked, Order, Recency, Relation, Window, opened, read_windows
+from holdfast.search.calendar import NUMBER, WEEKDAY, TimeQuery, TimeReading, count_of
+from holdfast.search.when import (
+    BEGINNING,
+    END,
+    Anchor,
+    Order,
+    ParsedQuestion,
+    Recency,
+    Relation,
+    Window,
+    opened,
+    read_windows,
+)
 from holdfast.settings import RecallSettings
 from holdfast.text.time import MONTH
 from holdfast.text.words import FUNCTION_WORDS, query_terms, script_of, terms
@@ -35,10 +46,10 @@ _JOINT, _DIGIT, _LETTER = re.compile(r"\w[._/\\:@#+\-]\w|\w_\w"), re.compile(r"\
 
 
 @dataclass(frozen=True)
-class Question:
+class EmbeddedQuery:
     terms: Sequence[str]
     vector: NDArray[np.float32] | None
-    """None when the semantic leg must stay silent."""
+    """None if the query cannot be embedded."""
     degraded: str | None = None
 
 
@@ -50,7 +61,9 @@ class Speaker:
     turns: NDArray[np.int64]
 
 
-def read(text: str, speaker: Speaker | None, embedder: Embedder | None, settings: RecallSettings) -> Question:
+def embed_query(
+    text: str, speaker: Speaker | None, embedder: Embedder | None, settings: RecallSettings
+) -> EmbeddedQuery:
     """The speaker's name is left out: it says whose turns are meant, not what is in them."""
     text = text[: settings.question_chars]
     found = query_terms(text, settings.question_terms)
@@ -58,13 +71,13 @@ def read(text: str, speaker: Speaker | None, embedder: Embedder | None, settings
         text = " ".join(word for word in text.split() if not speaker.terms.intersection(terms(word)))
         found = [term for term in found if term not in speaker.terms] or found
     vector, degraded = _embed(text.rstrip(" ?"), embedder)  # the mark pulls towards other questions
-    return Question(found, vector, degraded)
+    return EmbeddedQuery(found, vector, degraded)
 
 
-def named_speaker(shelf: Shelf, text: str, settings: RecallSettings) -> Speaker | None:
+def named_speaker(table: CandidateTable, text: str, settings: RecallSettings) -> Speaker | None:
     """The one speaker of the namespace whom the text names; none when it names two, or nobody."""
     names = query_terms(text[: settings.question_chars], settings.question_terms)
-    found = shelf.holders.of([f"@{name}" for name in names])
+    found = table.holders.of([f"@{name}" for name in names])
     spoken = [(name, nums) for name, (nums, _) in zip(names, found, strict=True) if len(nums)]
     if not spoken or any(not np.array_equal(nums, spoken[0][1]) for _, nums in spoken):
         return None
@@ -494,14 +507,14 @@ _QUESTION_PRONOUN = re.compile(r"\b(?:it|them|one)\b")
 _SPACES = re.compile(r"\s+")
 
 
-def read_question(text: str, now: datetime) -> Asked:
+def read_question(text: str, now: datetime) -> ParsedQuestion:
     """What the question asks for besides its words, seen from the moment of asking."""
     read, rest = text[:_READ_CHARS], text[_READ_CHARS:]
     masked = _QUOTED.sub(lambda match: "\0" * len(match[0]), read.replace("\n", " "))
     if not BEGINNING.year + 20 < now.year < END.year - 20:
-        return Asked(text, text.strip())  # a clock that is not set: no time can be told from it
+        return ParsedQuestion(text, text.strip())  # a clock that is not set: no time can be told from it
     moment = now.replace(tzinfo=UTC) if now.tzinfo is None else now.astimezone(UTC)
-    asking = Asking(masked, moment, looks_ahead(masked))
+    asking = TimeQuery(masked, moment, looks_ahead(masked))
     found = read_windows(asking)
     bare = _blanked(masked, [window.place for window, _ in found])
     places = read_sides(read, bare)
@@ -514,7 +527,7 @@ def read_question(text: str, now: datetime) -> Asked:
     ]
     core = _topic(read, masked, found, names=False)
     timed = any(window.start <= moment for window in windows)
-    return Asked(
+    return ParsedQuestion(
         text=text,
         topic=topic + rest if rest else topic.rstrip(" ,?"),
         windows=tuple(windows),
@@ -535,7 +548,7 @@ def _blanked(text: str, places: list[tuple[int, int]]) -> str:
     return text
 
 
-def _topic(read: str, masked: str, found: list[tuple[Window, Reading]], names: bool) -> str:
+def _topic(read: str, masked: str, found: list[tuple[Window, TimeReading]], names: bool) -> str:
     """The question without its time words; what is quoted and the names of feasts stay, other names if they may."""
     cut: list[tuple[int, int, str]] = []
     for window, reading in found:
@@ -559,7 +572,7 @@ def _inside(place: tuple[int, int], places: tuple[tuple[int, int], ...]) -> bool
     return any(start <= place[0] and place[1] <= end for start, end in places)
 
 
-def _beside(anchors: tuple[Anchor, ...], window: Window, asking: Asking) -> Window:
+def _beside(anchors: tuple[Anchor, ...], window: Window, asking: TimeQuery) -> Window:
     """A time inside an event ("before the trip in May") is the event's: what is asked for lies before it."""
     for anchor in anchors:
         if anchor.relation is not Relation.DURING and _inside(window.place, (anchor.place,)):

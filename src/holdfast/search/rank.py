@@ -1,4 +1,4 @@
-"""From the legs' scores to one: each reading is standardised over what is searched, then they are weighed and added.
+"""Fusion of lexical and semantic scores: each is standardised over what is searched, then weighed and added.
 
 Standard scores, because a BM25 of 7 and a cosine of .4 have no common measure; ranks alone (reciprocal-rank fusion)
 lost to plain BM25 with small vectors when it was tried.
@@ -11,22 +11,23 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.index.blocks import WEIGHTS, Mark, prior_of, read_documents
-from holdfast.index.candidates import Columns, Sessions, Shelves, words_stage
-from holdfast.model import Kind, Provenance
-from holdfast.search.lexical import Worded
-from holdfast.search.semantic import Gathered, Meant
+from holdfast.index.blocks import WEIGHTS, Mark, prior_of, read_documents, words_stage
+from holdfast.index.candidates import CandidateTables, Columns, Sessions
+from holdfast.model import Kind, Provenance, to_micros
 from holdfast.search.when import Window
 from holdfast.settings import RecallSettings
 from holdfast.store.rows import kind_number
 from holdfast.store.snapshot import Snapshot
 from holdfast.store.store import Store
 from holdfast.store.types import BLOCK, Changes, Move, Space
-from holdfast.text.time import to_micros
+
+if TYPE_CHECKING:  # retrieval ranks its own answer first
+    from holdfast.search.retrieve import GatheredVectors, LexicalScores, SemanticScores
 
 Scores = NDArray[np.float32]
 Positions = NDArray[np.int64]
@@ -41,7 +42,7 @@ _DAY = 86_400_000_000  # microseconds
 
 @dataclass(frozen=True)
 class _Scale:
-    """How many standard deviations above the mean of what was heard, times a weight."""
+    """How many standard deviations above the mean of the covered documents, times a weight."""
 
     mean: np.float32
     factor: np.float32
@@ -52,25 +53,25 @@ class _Scale:
         return scaled
 
 
-def _scale(scores: Scores, silent: Positions, among: int | None = None, weight: float = 1.0) -> _Scale:
-    """The scale of these scores, of which nothing is to be heard at `silent`.
+def _scale(scores: Scores, uncovered: Positions, among: int | None = None, weight: float = 1.0) -> _Scale:
+    """The scale of these scores, without those at `uncovered`.
 
     `among`: the mean and the spread are those of the first so many, the turns: records are all statements, and would
     raise the bar for every turn.
     """
-    mean, spread = spread_of(scores, silent, among)
+    mean, spread = spread_of(scores, uncovered, among)
     return _Scale(np.float32(mean), np.float32(0 if spread < _NO_SPREAD else weight / spread))
 
 
-def spread_of(scores: Scores, silent: Positions, among: int | None = None) -> tuple[float, float]:
-    """The mean and the standard deviation of all but those at `silent`, which are in order.
+def spread_of(scores: Scores, uncovered: Positions, among: int | None = None) -> tuple[float, float]:
+    """The mean and the standard deviation of all but those at `uncovered`, which are sorted.
 
     In double precision: sums of floats round by how the columns lie in memory, and a rebuild must rank the same. Not by
     BLAS: it would share these few microseconds out among threads, and wait for them on a busy machine.
     """
     size = len(scores) if among is None else among
     step = _step(among)
-    return _spread(scores[:size:step], _sampled(silent, size, step))
+    return _spread(scores[:size:step], _sampled(uncovered, size, step))
 
 
 def _step(turns: int | None) -> int:
@@ -81,40 +82,44 @@ def _step(turns: int | None) -> int:
     return 1 if turns is None else max(1, turns // _SAMPLED)
 
 
-def _sampled(silent: Positions, size: int, step: int) -> Positions:
-    """Which of the sample are silent."""
-    unheard = silent[: np.searchsorted(silent, size)]
-    places: Positions = unheard[unheard % step == 0] // step
+def _sampled(uncovered: Positions, size: int, step: int) -> Positions:
+    """Positions in the sample that are uncovered."""
+    uncovered = uncovered[: np.searchsorted(uncovered, size)]
+    places: Positions = uncovered[uncovered % step == 0] // step
     return places
 
 
-def _spread(sample: Scores, unheard: Positions) -> tuple[float, float]:
+def _spread(sample: Scores, uncovered: Positions) -> tuple[float, float]:
     base = sample.astype(np.float64)
-    base[unheard] = 0
-    count = max(len(base) - len(unheard), 1)
+    base[uncovered] = 0
+    count = max(len(base) - len(uncovered), 1)
     mean = float(base.sum()) / count
     return mean, max(float(np.einsum("i,i->", base, base)) / count - mean * mean, 0.0) ** 0.5
 
 
 def answering(
-    shelves: Shelves, words: Worded, meaning: Meant | None, replies: bool, settings: RecallSettings
+    tables: CandidateTables,
+    words: LexicalScores,
+    meaning: SemanticScores | None,
+    replies: bool,
+    settings: RecallSettings,
 ) -> Scores:
     """How well each document answers by its words and its meaning.
 
     Among a few documents standard scores say little (of two, one is always at +1), so there the share of the question
     that a document holds counts as such.
     """
-    columns = shelves.columns
-    among = _turns(shelves)
+    columns = tables.columns
+    among = _turns(tables)
     worded = _scale(words.scores, columns.absent, among)
     if meaning is None:
         score = worded.of(words.scores)
         score[columns.absent] = 0
         return score
-    silent, told = meaning.heard.silent, _scale(meaning.told, meaning.heard.silent, among)
-    window = _scale(meaning.window, silent, among, settings.window)
+    uncovered, told = meaning.coverage.uncovered, _scale(meaning.told, meaning.coverage.uncovered, among)
+    window = _scale(meaning.window, uncovered, among, settings.window)
     worth = None if replies else _worth(meaning, told, columns, among, settings)  # only user's statements have a prior
-    few = np.float32(2.0 * (1.0 - _crowd(shelves)) / max(words.ceiling, _NO_SPREAD))
+    few = np.float32(2.0 * (1.0 - _crowd(tables)) / max(words.ceiling, _NO_SPREAD))
 
     def by_words(scores: Scores) -> Scores:
         by = worded.of(scores) * np.float32(settings.words)
@@ -124,67 +129,69 @@ def answering(
 
     score = np.empty(columns.size, np.float32)
     # Piece by piece: the twelve steps of one take place in the processor's cache, which the columns do not fit in.
-    for piece in _pieces(shelves.parts[0].pool.size, columns.size):
+    for piece in _pieces(tables.parts[0].pool.size, columns.size):
         part = by_words(words.scores[piece])
         near = told.of(meaning.told[piece])
         part += near * np.float32(settings.told)
         if worth is not None:
             part += worth.of(near * columns.prior[piece])
-        if piece.start < shelves.parts[0].pool.size:
+        if piece.start < tables.parts[0].pool.size:
             part += window.of(meaning.window[piece])
         score[piece] = part
-    score[silent] = by_words(words.scores[silent])
+    score[uncovered] = by_words(words.scores[uncovered])
     score[columns.absent] = 0
     records, turns = columns.told_by  # a record stands in the window of its turn; one of no turn stands alone
-    score[records] += window.of(meaning.window[turns]) * meaning.heard.mask[turns]
+    score[records] += window.of(meaning.window[turns]) * meaning.coverage.mask[turns]
     alone = columns.alone
-    score[alone] += told.of(meaning.told[alone]) * np.float32(settings.window) * meaning.heard.mask[alone]
-    # Where meaning is silent (another script, or not embedded yet) the words that are shared speak for it as well: else
+    score[alone] += told.of(meaning.told[alone]) * np.float32(settings.window) * meaning.coverage.mask[alone]
+    # Without a vector (another script, or not embedded yet) the words that are shared speak for it as well: else
     # an exact word would rank behind whatever lies nearest by accident (RECALL-9).
-    shared = silent[words.scores[silent] > 0]
+    shared = uncovered[words.scores[uncovered] > 0]
     score[shared] += worded.of(words.scores[shared]) * np.float32(settings.told + settings.window)
     return score
 
 
-def _worth(meaning: Meant, told: _Scale, columns: Columns, among: int | None, settings: RecallSettings) -> _Scale:
+def _worth(
+    meaning: SemanticScores, told: _Scale, columns: Columns, among: int | None, settings: RecallSettings
+) -> _Scale:
     """The scale of what is told times the chance that it is worth keeping; a sample tells it, so no more is made."""
     size = len(meaning.told) if among is None else among
     step = _step(among)
-    unheard = _sampled(meaning.heard.silent, size, step)
+    uncovered = _sampled(meaning.coverage.uncovered, size, step)
     sample = told.of(meaning.told[:size:step])
-    sample[unheard] = 0
-    mean, spread = _spread(sample * columns.prior[:size:step], unheard)
+    sample[uncovered] = 0
+    mean, spread = _spread(sample * columns.prior[:size:step], uncovered)
     return _Scale(np.float32(mean), np.float32(0 if spread < _NO_SPREAD else settings.worth / spread))
 
 
 def _pieces(first: int, size: int) -> Iterator[slice]:
-    """Pieces of the columns, none of which is of the first shelf and of another."""
+    """Pieces of the columns, none of which is of the first table and of another."""
     for start, end in ((0, first), (first, size)):
         for at in range(start, end, _PIECE):
             yield slice(at, min(at + _PIECE, end))
 
 
-def _turns(shelves: Shelves) -> int | None:
+def _turns(tables: CandidateTables) -> int | None:
     """How many positions are the namespace's own turns, where there are more than a handful."""
-    first = shelves.parts[0]
+    first = tables.parts[0]
     return first.pool.size if first.space is Space.TURN and first.pool.count >= _HANDFUL else None
 
 
-def preference(shelves: Shelves, replies: bool, settings: RecallSettings) -> np.float32:
+def preference(tables: CandidateTables, replies: bool, settings: RecallSettings) -> np.float32:
     """How far what the user said is preferred, or kept back when the question asks for the assistant's words.
 
     An offset, for a standard score may be negative and a factor would raise it (RECALL-2). A direct hit among n
     documents stands about √n above the rest: in a small store a preference must stay below that.
     """
-    return np.float32(settings.user_preference * _crowd(shelves) * (-1.0 if replies else 1.0))
+    return np.float32(settings.user_preference * _crowd(tables) * (-1.0 if replies else 1.0))
 
 
-def wishes(shelves: Shelves, wanted: Mark, windows: Sequence[Window], settings: RecallSettings) -> Scores | None:
+def wishes(tables: CandidateTables, wanted: Mark, windows: Sequence[Window], settings: RecallSettings) -> Scores | None:
     """What else speaks for a document: it holds what the question asks for, or was said in the time it names."""
     if not wanted and not windows:
         return None
-    offset = np.zeros(shelves.columns.size, np.float32)
-    marks = shelves.columns.marks
+    offset = np.zeros(tables.columns.size, np.float32)
+    marks = tables.columns.marks
     for mark, weight in (
         (Mark.NUMBER, settings.number_preference),
         (Mark.TIME, settings.time_preference),
@@ -193,16 +200,16 @@ def wishes(shelves: Shelves, wanted: Mark, windows: Sequence[Window], settings: 
         if wanted & mark:
             offset += ((marks & np.uint8(mark)) > 0) * np.float32(weight)
     if wanted:
-        offset *= shelves.columns.own
+        offset *= tables.columns.own
     if windows:
-        offset += said_in(windows, shelves.columns.at) * np.float32(settings.when_weight)
-    offset *= np.float32(_crowd(shelves))
+        offset += said_in(windows, tables.columns.at) * np.float32(settings.when_weight)
+    offset *= np.float32(_crowd(tables))
     return offset
 
 
-def _crowd(shelves: Shelves) -> float:
+def _crowd(tables: CandidateTables) -> float:
     """How far the store is from a handful of documents to a crowd, 0 to 1."""
-    return min(1.0, math.sqrt(shelves.count) / _FULL_PREFERENCE)
+    return min(1.0, math.sqrt(tables.count) / _FULL_PREFERENCE)
 
 
 def said_in(windows: Sequence[Window], at: NDArray[np.int64]) -> Scores:
@@ -217,19 +224,19 @@ def said_in(windows: Sequence[Window], at: NDArray[np.int64]) -> Scores:
 
 
 def with_context(
-    shelves: Shelves, scores: Scores, speaker: NDArray[np.int64] | None, settings: RecallSettings
+    tables: CandidateTables, scores: Scores, speaker: NDArray[np.int64] | None, settings: RecallSettings
 ) -> Scores:
     """A document's own score, and what the surroundings of its turn say for it: who said it, the question it answers,
     the session it is of.
     """
-    columns = shelves.columns
+    columns = tables.columns
     own = scores
     if speaker is not None:
         own = scores.copy()
         own[speaker] += np.float32(settings.speaker_preference)
     # Of what exists: lines of the log that are no turns, and digests that are left out, must not pull it down.
     total = own.sum(dtype=np.float64) - own[columns.absent].sum(dtype=np.float64)
-    mean = np.float32(total / max(shelves.count, 1))
+    mean = np.float32(total / max(tables.count, 1))
     extra = _best_of_session(columns.sessions, own, mean)
     extra *= np.float32(settings.session_share)
     there, asked, lean = columns.answers
@@ -262,16 +269,16 @@ _SESSION, _USER, _COMMON = 1.0, 0.6, 0.3
 
 
 def seed_scores(
-    shelves: Shelves, meaning: Meant | None, in_session: bool, now: datetime, settings: RecallSettings
+    tables: CandidateTables, meaning: SemanticScores | None, in_session: bool, now: datetime, settings: RecallSettings
 ) -> NDArray[np.float32]:
     """Scores in [0, 1] by position. Without meaning the weights of age and scope are renormalised."""
-    at = shelves.columns.at.astype(np.float64)
+    at = tables.columns.at.astype(np.float64)
     ages = np.maximum(to_micros(now) - at, 0.0) / _DAY
     recent = np.exp(-math.log(2.0) / settings.half_life_days * ages)
-    scope = shelves.joined(
+    scope = tables.joined(
         [
-            np.full(shelf.pool.size, _COMMON if shelf.common else _SESSION if in_session else _USER)
-            for shelf in shelves.parts
+            np.full(table.pool.size, _COMMON if table.common else _SESSION if in_session else _USER)
+            for table in tables.parts
         ]
     )
     score = _AGE * recent + _SCOPE * scope
@@ -279,17 +286,17 @@ def seed_scores(
     if meaning is not None:
         score = score + _COSINE * np.clip(meaning.told, 0.0, 1.0)
         weight += _COSINE
-    return (score / weight * _quality(shelves)).astype(np.float32)
+    return (score / weight * _quality(tables)).astype(np.float32)
 
 
-def _quality(shelves: Shelves) -> NDArray[np.float64]:
+def _quality(tables: CandidateTables) -> NDArray[np.float64]:
     """Q: a summary counts less the less it can be trusted, 1 - .5·decay_rate; everything else counts in full."""
-    quality = np.ones(shelves.columns.size)
-    for shelf, start in zip(shelves.parts, shelves.starts, strict=True):
-        if shelf.space is Space.RECORD:
-            there = np.flatnonzero(shelf.pool.sort == kind_number(Kind.SUMMARY))
+    quality = np.ones(tables.columns.size)
+    for table, start in zip(tables.parts, tables.starts, strict=True):
+        if table.space is Space.RECORD:
+            there = np.flatnonzero(table.pool.sort == kind_number(Kind.SUMMARY))
             # Its prior is its confidence, weighed by its provenance (index/blocks.py).
-            vouched = shelf.pool.prior[there] / (255 * WEIGHTS[Provenance.EPISODE_SUMMARY])
+            vouched = table.pool.prior[there] / (255 * WEIGHTS[Provenance.EPISODE_SUMMARY])
             quality[start + there] = 1.0 - _DECAYED * (1.0 - np.minimum(vouched, 1.0))
     return quality
 
@@ -345,24 +352,29 @@ _DIGITS = 5  # the last bits depend on the order of a sum, and must not decide b
 
 
 def echo(
-    shelves: Shelves, meaning: Meant, vectors: Gathered, first: Positions, near: Positions, settings: RecallSettings
+    tables: CandidateTables,
+    meaning: SemanticScores,
+    vectors: GatheredVectors,
+    first: Positions,
+    near: Positions,
+    settings: RecallSettings,
 ) -> Scores:
     """What each of `near` is given for its likeness to the hits at `first`, which come best first.
 
     `vectors` holds those of both.
     """
-    heard = meaning.heard
-    first = _apart(shelves, first[heard.mask[first]][: _AGAIN * settings.echo_hits])[: settings.echo_hits]
+    coverage = meaning.coverage
+    first = _apart(tables, first[coverage.mask[first]][: _AGAIN * settings.echo_hits])[: settings.echo_hits]
     nothing = np.zeros(len(near), np.float32)
-    if len(first) < settings.echo_hits or heard.turns < settings.echo_from:
+    if len(first) < settings.echo_hits or coverage.turns < settings.echo_from:
         return nothing
     like = vectors.vectors[vectors.rows(first)].mean(axis=0)
-    usual, ours = _likeness(heard.sample, like), _likeness(vectors.vectors, like)[vectors.rows(near)]
+    usual, ours = _likeness(coverage.sample, like), _likeness(vectors.vectors, like)[vectors.rows(near)]
     spread = float(usual.std())
     if spread < 10.0**-_DIGITS:
         return nothing
     given = (ours - usual.mean()) * (settings.echo / spread)
-    return np.where(heard.mask[near], given, 0.0).astype(np.float32)
+    return np.where(coverage.mask[near], given, 0.0).astype(np.float32)
 
 
 def _likeness(vectors: Scores, like: Scores) -> NDArray[np.float64]:
@@ -370,9 +382,9 @@ def _likeness(vectors: Scores, like: Scores) -> NDArray[np.float64]:
     return np.round(likeness, _DIGITS).astype(np.float64)
 
 
-def _apart(shelves: Shelves, positions: Positions) -> Positions:
+def _apart(tables: CandidateTables, positions: Positions) -> Positions:
     """Without what the same turn says again: a turn and its record are one hit."""
-    records, turns = shelves.columns.told_by
+    records, turns = tables.columns.told_by
     owners = positions.copy()
     if len(records):
         places = np.minimum(np.searchsorted(records, positions), len(records) - 1)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -11,24 +12,279 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.index.blocks import BlockCache, wanted_marks
-from holdfast.index.candidates import Columns, Shelves, read_shelf, side_by_side
+from holdfast.index.candidates import CandidateTables, Columns, read_table, side_by_side
 from holdfast.insight.lookup import recent_turns
-from holdfast.model import Hit, Hits, Kind, Receipt, Stage, Turn
-from holdfast.models.embedder import Embedder
-from holdfast.search.floor import above_floor
-from holdfast.search.hits import Found, current_first, held_words, provenance_of, read_nouns
+from holdfast.model import Hit, Hits, Kind, Origin, Provenance, Receipt, Record, Role, Stage, Turn
+from holdfast.models.embedder import Embedder, Thresholds
 from holdfast.search.question import asks_for_replies, identifiers, named_speaker, named_terms, read_question
-from holdfast.search.rank import echo, preference, seed_scores, wishes, with_context
-from holdfast.search.retrieve import Answer, Cosines, Legs, Query, barred
-from holdfast.search.when import Asked, Recency, Window
-from holdfast.settings import Settings
+from holdfast.search.rank import echo, preference, said_in, seed_scores, spread_of, wishes, with_context
+from holdfast.search.retrieve import Cosines, GatheredVectors, Query, RetrievalScores, Retriever, barred
+from holdfast.search.when import ParsedQuestion, Recency, Window
+from holdfast.settings import RecallSettings, Settings
 from holdfast.store.snapshot import Snapshot
 from holdfast.store.types import Space
+from holdfast.text.words import terms
+
+# --- What is close enough to be shown: nothing relevant is an empty answer, not noise (RECALL-10).
+#
+# What speaks for a document is the share of the question's words that it holds, the rare ones counting more, and how
+# near it lies in meaning. Among many documents one lies near any question by accident, so a crowd is asked for more.
+# The numbers were fitted to labelled questions (training/floor.py).
+
+
+Scores = NDArray[np.float32]
+
+
+def above_floor(
+    retriever: Retriever,
+    answer: RetrievalScores,
+    best: NDArray[np.int64],
+    cosines: Cosines,
+    vectors: GatheredVectors | None,
+    windows: Sequence[Window] = (),
+    fused: Scores | None = None,
+) -> NDArray[np.bool_]:
+    """Which candidates hold enough of the question; beside one that does, what stands out in `fused` comes too.
+
+    `vectors` holds those of the candidates.
+    """
+    shares = answer.words.shares(best)
+    if windows:
+        shares = shares + _said_then(answer, windows, retriever.tables.columns.at[best])
+    worded: NDArray[np.bool_] = shares >= np.float32(max(retriever.settings.floor_share, 1e-6))
+    if retriever.embedder is None or answer.meaning is None:
+        own = worded
+    else:
+        floor = np.float32(floor_among(answer.meaning.coverage.count, retriever.settings))
+        near, most = cosines.bounds(best, vectors)
+        thresholds = retriever.embedder.profile.thresholds
+        doubtful = np.flatnonzero(
+            (evidence(shares, near, thresholds, retriever.settings) < floor)
+            & (evidence(shares, most, thresholds, retriever.settings) >= floor)
+        )
+        exactly = cosines.exactly(best[doubtful].tolist())
+        near[doubtful] = [exactly.get(at, 0.0) for at in best[doubtful].tolist()]
+        held = evidence(shares, near, thresholds, retriever.settings)
+        own = np.where(answer.meaning.coverage.mask[best], held >= floor, worded)
+    if fused is not None and own.any():  # then what stands out by its context may come too; without one it is chance
+        mean, spread = spread_of(fused, retriever.tables.columns.absent)
+        own |= fused[best] >= mean + max(spread, 1e-6) * retriever.settings.outstanding
+    return own
+
+
+def evidence(shares: Scores, cosines: Scores, thresholds: Thresholds, settings: RecallSettings) -> Scores:
+    """What speaks for each document: 0 is no word shared, and as near as what is at all about the same matter."""
+    steps = (cosines - np.float32(thresholds.related)) / np.float32(thresholds.relevant - thresholds.related)
+    steps = np.maximum(steps, np.float32(-settings.floor_against))
+    held: Scores = shares + steps * np.float32(settings.floor_meaning)
+    return held
+
+
+def _said_then(answer: RetrievalScores, windows: Sequence[Window], at: NDArray[np.int64]) -> Scores:
+    """What was said in a time that the question names holds the words that name it."""
+    naming = {term for window in windows for term in terms(window.phrase)}
+    share = len(naming.intersection(answer.question.terms)) / max(len(answer.question.terms), 1)
+    said: Scores = said_in(windows, at) * np.float32(share)
+    return said
+
+
+def floor_among(count: int, settings: RecallSettings) -> float:
+    """The evidence that is more than chance among so many documents."""
+    return settings.floor_rise * math.log(max(count, 1) / settings.floor_even)
+
+
+# --- Positions made hits: read from the store, each thing told once, with the reasons it was found for.
+
+
+# A system turn in the log is a stored text like any other: it never poses as authored (INV-2).
+_PROVENANCE_OF_ROLE = {
+    Role.USER: Provenance.USER_STATED,
+    Role.ASSISTANT: Provenance.ASSISTANT_DERIVED,
+    Role.SYSTEM: Provenance.TOOL_DERIVED,
+    Role.TOOL: Provenance.TOOL_DERIVED,
+}
+
+
+def read_nouns(tables: CandidateTables, positions: Sequence[int]) -> dict[int, Turn | Record]:
+    found: dict[int, Turn | Record] = {}
+    for table, start, nums in zip(tables.parts, tables.starts, tables.numbers(positions), strict=True):
+        read = table.view.turns(nums) if table.space is Space.TURN else table.view.records(nums)
+        found.update({start + num: noun for num, noun in read.items()})
+    return found
+
+
+def held_words(tables: CandidateTables, terms: Sequence[str], positions: Sequence[int]) -> dict[int, tuple[str, ...]]:
+    """Which of these terms each document holds: the index knows, so that no text is taken apart again."""
+    found: dict[int, list[str]] = {at: [] for at in positions}
+    for table, start, nums in zip(tables.parts, tables.starts, tables.numbers(positions), strict=True):
+        if not nums:
+            continue
+        for term, (holders, _) in zip(terms, table.holders.of(terms), strict=True):
+            places = np.searchsorted(holders, nums)
+            for place, num in zip(places.tolist(), nums, strict=True):
+                if place < len(holders) and holders[place] == num:
+                    found[start + num].append(term)
+    return {at: tuple(held) for at, held in found.items()}
+
+
+def turn_ids_of(noun: Turn | Record) -> tuple[str, ...]:
+    return noun.turn_ids if isinstance(noun, Record) else (noun.id,)
+
+
+def provenance_of(noun: Turn | Record) -> Provenance:
+    if isinstance(noun, Record):
+        return noun.provenance
+    if noun.origin is Origin.USER_PASTED:  # the user's paste, not the user's words
+        return Provenance.TOOL_DERIVED
+    return _PROVENANCE_OF_ROLE[noun.role]
+
+
+class HitCollector:
+    """The hits so far. A record and the turn it came from are one hit, the better of the two."""
+
+    def __init__(self, limit: int, read: dict[str, Turn] | None = None) -> None:
+        self.hits: list[Hit] = []
+        self._limit = limit
+        self._read = {} if read is None else read
+        self._told: set[str] = set()
+
+    @property
+    def full(self) -> bool:
+        return len(self.hits) >= self._limit
+
+    def add(
+        self, noun: Turn | Record, scores: Mapping[str, float], words: tuple[str, ...], outdated_by: str | None
+    ) -> None:
+        turn_ids = turn_ids_of(noun)
+        if self.full or (turn_ids and self._told.issuperset(turn_ids)):
+            return
+        self._told.update(turn_ids)
+        record = noun if isinstance(noun, Record) else None
+        turn = noun if isinstance(noun, Turn) else None
+        if turn is not None:
+            self._read[turn.id] = turn
+        self.hits.append(
+            Hit(
+                id=noun.id,
+                kind=record.kind if record else Kind.TURN,
+                text=noun.text,
+                score=round(scores["score"], 6),
+                raw=round(scores["raw"], 6),
+                at=noun.at,
+                session=turn.session if turn else None,
+                turn_ids=turn_ids,
+                provenance=provenance_of(noun),
+                confidence=record.confidence if record else 1.0,
+                role=turn.role if turn else None,
+                words=words,
+                lexical=round(scores["lexical"], 6),
+                semantic=round(scores["semantic"], 6),
+                namespace=noun.namespace,
+                outdated_by=outdated_by,
+            )
+        )
+
+
+# --- What is current comes before what it replaced, when both answer a question (RECALL-10).
+#
+# Admission links a statement to the one it replaced or revised; that decides first. Not every statement becomes a
+# record, so the first hits are also read beside each other, by the same rules.
+
+
+_AS_WELL = 0.8  # of the words that the earlier holds: the later is about what was asked too
+_RELATED = 0.33  # of its nearness: "I moved to Ghent" is less near to "where do I live?" than "I live in Porto"
+_TOLD_BY = (Provenance.USER_STATED, Provenance.AUTHORED)
+
+
+def current_first(
+    order: Sequence[int],
+    nouns: Mapping[int, Turn | Record],
+    links: Sequence[tuple[int, int]],
+    provenance: Mapping[int, Provenance],
+    words: NDArray[np.float32],
+    cosines: Mapping[int, float],
+    named: frozenset[str],
+) -> tuple[list[int], dict[int, int]]:
+    """The positions anew, each replaced one right after what replaced it, and (older → newer) of those.
+
+    `links` are positions too; `order` is best first; `named` are the question's names, numbers and identifiers. Two
+    hits are read beside each other if the later holds the question's words as well as the earlier: then both are about
+    what was asked.
+    """
+    place = {at: number for number, at in enumerate(order)}
+    successor = {
+        old: new
+        for old, new in _among(nouns, links)
+        if (words[new] >= _AS_WELL * words[old] > 0 or cosines.get(new, 0.0) >= _RELATED * cosines.get(old, 0.0) > 0)
+        and not _asks_for_old(nouns[old].text, nouns[new].text, named)
+    }
+    for number, first in enumerate(order):
+        for second in order[number + 1 :]:
+            older, newer = sorted((first, second), key=lambda at: (nouns[at].at, at))
+            if older in successor or words[newer] < _AS_WELL * words[older] or not words[older] > 0:
+                continue
+            if _replaced(nouns[older], nouns[newer], provenance[older], provenance[newer]):
+                successor[older] = newer
+    ranked = list(order)
+    for older in sorted(successor, key=lambda at: place[at]):
+        newer = _last(older, successor)
+        if ranked.index(older) < ranked.index(newer):
+            ranked.remove(newer)
+            ranked.insert(ranked.index(older), newer)
+    return ranked, successor
+
+
+def _among(nouns: Mapping[int, Turn | Record], links: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The links between those that are compared; what was replaced twice is replaced by the last, whether or not the
+    one in between is among them.
+    """
+    following: dict[int, list[int]] = {}
+    for old, new in links:
+        following.setdefault(old, []).append(new)
+    found = []
+    for old in sorted(following.keys() & nouns.keys()):
+        seen, open_ones = {old}, list(following[old])
+        while open_ones:
+            new = open_ones.pop()
+            if new in seen:
+                continue
+            seen.add(new)
+            if new in nouns:
+                found.append((old, new))
+            else:
+                open_ones += following.get(new, ())
+    return found
+
+
+def _asks_for_old(older: str, newer: str, named: frozenset[str]) -> bool:
+    """Whether the question names something that only the older one holds: then it is what was asked for."""
+    only = named.intersection(terms(older))
+    return bool(only) and not only <= set(terms(newer))
+
+
+def _replaced(older: Turn | Record, newer: Turn | Record, of: Provenance, by: Provenance) -> bool:
+    """Only the user's own words say what is no longer so, and only of the user's own words (MERGE-5)."""
+    if of not in _TOLD_BY or by not in _TOLD_BY or older.text == newer.text:
+        return False
+    if older.at == newer.at and (isinstance(older, Record) or isinstance(newer, Record)):
+        return False  # said at once: a record and the turn it came from, or two of one turn
+    from holdfast.admit.supersede import replaces  # its patterns take long to load: few first questions need them
+
+    found = replaces(newer.text, older.text)
+    return found is not None and found.sure
+
+
+def _last(at: int, successor: Mapping[int, int]) -> int:
+    """The end of a chain of replacements; a chain that closes on itself ends where it closes."""
+    seen = {at}
+    while at in successor and successor[at] not in seen:
+        at = successor[at]
+        seen.add(at)
+    return at
+
 
 GLOBAL = "global"
 """The namespace that the operator writes and every other may read (INV-4)."""
-
-Scores = NDArray[np.float32]
 
 _MOST_ASKED = 4  # sides and parts of one question that are asked on their own
 
@@ -64,52 +320,52 @@ def search(
     asked = read_question(query.text[: settings.recall.question_chars], now)
     if asked.recency is Recency.ALONE and query.kind in (None, Kind.TURN):
         return _lately(views[0][1], query, asked, watch, read)
-    shelves = _read_shelves(views, query, cache, settings)
-    speaker = named_speaker(shelves.parts[0], query.text, settings.recall)
+    tables = _read_tables(views, query, cache, settings)
+    speaker = named_speaker(tables.parts[0], query.text, settings.recall)
     replies = asks_for_replies(query.text)
-    legs = Legs(shelves, embedder, cache, settings.recall, speaker, replies)
-    watch.stage("shelves", shelves.count, "turns and records that may be found")
-    answer = legs.ask(query.text, watch.stage)
-    windows = _windows(legs, asked, now)
-    out = barred(shelves, query)
+    retriever = Retriever(tables, embedder, cache, settings.recall, speaker, replies)
+    watch.stage("shelves", tables.count, "turns and records that may be found")
+    answer = retriever.ask(query.text, watch.stage)
+    windows = _windows(retriever, asked, now)
+    out = barred(tables, query)
     count = max(settings.recall.rescore, 4 * query.limit)
     note, preferred = "", np.float32(0)
     if settings.recall.ranker == "seed":
-        fused = seed_scores(shelves, answer.meaning, query.session is not None, now, settings.recall)
-        best = _candidates(fused, out, count, shelves.columns)
-        vectors = legs.vectors(answer, best)
+        fused = seed_scores(tables, answer.meaning, query.session is not None, now, settings.recall)
+        best = _candidates(fused, out, count, tables.columns)
+        vectors = retriever.vectors(answer, best)
     else:
-        answering, note = _with_sides(legs, answer, asked)
-        preferred = preference(shelves, replies, settings.recall)
-        own = answering + shelves.columns.own * preferred
-        wanted = wishes(shelves, wanted_marks(query.text), windows, settings.recall)
+        answering, note = _with_sides(retriever, answer, asked)
+        preferred = preference(tables, replies, settings.recall)
+        own = answering + tables.columns.own * preferred
+        wanted = wishes(tables, wanted_marks(query.text), windows, settings.recall)
         if wanted is not None:
             own += wanted
-        for shelf, start in zip(shelves.parts, shelves.starts, strict=True):
-            for nums, _ in shelf.holders.of(identifiers(answer.question.terms)):
+        for table, start in zip(tables.parts, tables.starts, strict=True):
+            for nums, _ in table.holders.of(identifiers(answer.question.terms)):
                 own[start + nums] += np.float32(settings.recall.identifier_preference)
         spoken = None if speaker is None else speaker.turns
-        fused = with_context(shelves, own, spoken, settings.recall)
-        best = _candidates(fused, out, count + settings.recall.echo_among, shelves.columns)
-        vectors = legs.vectors(answer, best)
+        fused = with_context(tables, own, spoken, settings.recall)
+        best = _candidates(fused, out, count + settings.recall.echo_among, tables.columns)
+        vectors = retriever.vectors(answer, best)
         if answer.meaning is not None and vectors is not None:
             if spoken is not None:
                 own[spoken] += np.float32(settings.recall.speaker_preference)
-            near = _top(best, fused, settings.recall.echo_among, shelves.columns)
-            first = _in_order(near, own, shelves.columns)  # by what they say, not by where they stand
-            fused[near] += echo(shelves, answer.meaning, vectors, first, near, settings.recall)
-        best = _top(best, fused, count, shelves.columns)  # none of the others was raised
+            near = _top(best, fused, settings.recall.echo_among, tables.columns)
+            first = _in_order(near, own, tables.columns)  # by what they say, not by where they stand
+            fused[near] += echo(tables, answer.meaning, vectors, first, near, settings.recall)
+        best = _top(best, fused, count, tables.columns)  # none of the others was raised
     watch.stage("weighed", len(windows), note or "times that the question names")
-    best = _in_order(best, fused, shelves.columns)
-    cosines = legs.cosines(answer)
+    best = _in_order(best, fused, tables.columns)
+    cosines = retriever.cosines(answer)
     cosines.expect(best[: _read_at_once(query)].tolist())
-    order = best[above_floor(legs, answer, best, cosines, vectors, windows, fused)].tolist()
+    order = best[above_floor(retriever, answer, best, cosines, vectors, windows, fused)].tolist()
     watch.stage("floor", len(order), "candidates above the floor")
-    found = Found(query.limit, read)
+    found = HitCollector(query.limit, read)
     # Who asks about a time wants what held then; else what holds now comes before what it replaced.
     compared = 1 if windows or query.as_of is not None else settings.recall.compared
-    tables = _Tables(fused, shelves.columns.own, preferred, answer.words.scores, cosines)
-    _read(found, shelves, order, query, answer.question.terms, compared, tables)
+    hit_scores = _HitScores(fused, tables.columns.own, preferred, answer.words.scores, cosines)
+    _read(found, tables, order, query, answer.question.terms, compared, hit_scores)
     watch.stage("read", len(found.hits))
     return Hits(found.hits, watch.receipt(_reason(answer, found.hits), answer.question.degraded))
 
@@ -117,15 +373,15 @@ def search(
 # --- what is looked through
 
 
-def _read_shelves(
+def _read_tables(
     views: Sequence[tuple[str, Snapshot]], query: Query, cache: BlockCache, settings: Settings
-) -> Shelves:
+) -> CandidateTables:
     if query.kind is None:
         spaces = [Space.TURN, Space.RECORD]
     else:
         spaces = [Space.TURN] if query.kind is Kind.TURN else [Space.RECORD]
-    shelves = [
-        read_shelf(
+    tables = [
+        read_table(
             view,
             namespace,
             space,
@@ -137,42 +393,44 @@ def _read_shelves(
         for number, (namespace, view) in enumerate(views)
         for space in spaces
     ]
-    filled = [shelves[0], *(shelf for shelf in shelves[1:] if shelf.pool.count)]
+    filled = [tables[0], *(table for table in tables[1:] if table.pool.count)]
     return side_by_side(filled, cache, settings.recall.answer_words)
 
 
 # --- what the question asks for besides its words
 
 
-def _with_sides(legs: Legs, answer: Answer, asked: Asked) -> tuple[Scores, str]:
+def _with_sides(retriever: Retriever, answer: RetrievalScores, asked: ParsedQuestion) -> tuple[Scores, str]:
     """A comparison needs both events, a question of several parts each part: what answers one answers the whole."""
     others = (asked.sides or asked.parts)[:_MOST_ASKED]
     if not others:
         return answer.raw, ""
-    best: Scores = np.maximum.reduce([legs.ask(text).raw for text in others])
+    best: Scores = np.maximum.reduce([retriever.ask(text).raw for text in others])
     if asked.sides:  # the question as a whole counts as much as its better side
         return ((answer.raw + best) / np.float32(np.sqrt(2.0))).astype(np.float32), "both sides of a comparison asked"
     return np.maximum(answer.raw, best), "each part asked on its own"
 
 
-def _windows(legs: Legs, asked: Asked, now: datetime) -> list[Window]:
+def _windows(retriever: Retriever, asked: ParsedQuestion, now: datetime) -> list[Window]:
     """The times that are asked for; an event that one is told by ("before the move") is looked up first."""
     if asked.ahead:  # what is planned was said before its time
         return []
     windows = list(asked.windows)
     for anchor in asked.anchors[:_MOST_ASKED]:
-        event = legs.ask(anchor.words)
+        event = retriever.ask(anchor.words)
         if not len(event.raw):
             continue
         at = int(event.raw.argmax())
         best = np.array([at])
-        if above_floor(legs, event, best, legs.cosines(event), legs.vectors(event, best))[0]:
-            (noun,) = read_nouns(legs.shelves, [at]).values()
+        if above_floor(retriever, event, best, retriever.cosines(event), retriever.vectors(event, best))[0]:
+            (noun,) = read_nouns(retriever.tables, [at]).values()
             windows.append(anchor.window(noun.at, now))
     return windows
 
 
-def _lately(view: Snapshot, query: Query, asked: Asked, watch: _Stopwatch, read: dict[str, Turn] | None = None) -> Hits:
+def _lately(
+    view: Snapshot, query: Query, asked: ParsedQuestion, watch: _Stopwatch, read: dict[str, Turn] | None = None
+) -> Hits:
     """A question for the recent as such has no topic to look for: the newest turns answer it (RECALL-7)."""
     since, until = query.since, query.until
     if asked.windows:
@@ -181,7 +439,7 @@ def _lately(view: Snapshot, query: Query, asked: Asked, watch: _Stopwatch, read:
     if query.as_of is not None:
         until = query.as_of if until is None else min(until, query.as_of)
     turns = recent_turns(view, query.limit, since, until, query.session)
-    found = Found(query.limit, read)
+    found = HitCollector(query.limit, read)
     for turn in turns:
         found.add(turn, {"score": 0.0, "raw": 0.0, "lexical": 0.0, "semantic": 0.0}, (), None)
     watch.stage("recent", len(turns), ", ".join(window.phrase for window in asked.windows))
@@ -234,7 +492,7 @@ def _read_at_once(query: Query) -> int:
 
 
 @dataclass(frozen=True)
-class _Tables:
+class _HitScores:
     fused: Scores
     own: Scores
     preferred: np.float32
@@ -251,24 +509,24 @@ class _Tables:
 
 
 def _read(
-    found: Found,
-    shelves: Shelves,
+    found: HitCollector,
+    tables: CandidateTables,
     order: list[int],
     query: Query,
     terms: Sequence[str],
     compared: int,
-    tables: _Tables,
+    hit_scores: _HitScores,
 ) -> None:
     """Read the hits; the first few beside each other, so that none is served before what replaced it."""
     most = max(_read_at_once(query), compared)
-    nouns, cosines = read_nouns(shelves, order[:most]), tables.cosines.exactly(order[:most])
+    nouns, cosines = read_nouns(tables, order[:most]), hit_scores.cosines.exactly(order[:most])
     first = {at: nouns[at] for at in order[:compared] if at in nouns}
     outdated: dict[int, int] = {}
     if len(first) > 1:
-        links = _links(shelves, order)
+        links = _links(tables, order)
         told_by = {at: provenance_of(noun) for at, noun in first.items()}
         ranked, outdated = current_first(
-            list(first), first, links, told_by, tables.words, cosines, named_terms(query.text)
+            list(first), first, links, told_by, hit_scores.words, cosines, named_terms(query.text)
         )
         order = ranked + order[compared:]
     # Who asks with the very words of a turn means that turn.
@@ -278,24 +536,26 @@ def _read(
         part, rest = rest[:most], rest[most:]
         unread = [at for at in part if at not in nouns]
         if unread:
-            nouns, cosines = read_nouns(shelves, unread) | nouns, tables.cosines.exactly(part)
-        words = held_words(shelves, terms, part)
+            nouns, cosines = read_nouns(tables, unread) | nouns, hit_scores.cosines.exactly(part)
+        words = held_words(tables, terms, part)
         for at in part:
             newer = first.get(outdated.get(at, -1))
-            found.add(nouns[at], tables.at(at, cosines.get(at, 0.0)), words[at], None if newer is None else newer.id)
+            found.add(
+                nouns[at], hit_scores.at(at, cosines.get(at, 0.0)), words[at], None if newer is None else newer.id
+            )
 
 
-def _links(shelves: Shelves, order: Sequence[int]) -> list[tuple[int, int]]:
-    """(older, newer) by admission's links, as positions; the turns of the namespace are the first shelf."""
-    turns = shelves.parts[0]
+def _links(tables: CandidateTables, order: Sequence[int]) -> list[tuple[int, int]]:
+    """(older, newer) by admission's links, as positions; the turns of the namespace are the first table."""
+    turns = tables.parts[0]
     if turns.space is not Space.TURN:
         return []
     own = [at for at in order if at < turns.pool.size]
     return sorted(turns.view.successors(own)) if own else []  # in which order rows come is the engine's to choose
 
 
-def _reason(answer: Answer, hits: Sequence[Hit]) -> str:
+def _reason(answer: RetrievalScores, hits: Sequence[Hit]) -> str:
     if not answer.question.terms and answer.meaning is None:
         return "the question holds no word to look for"
-    legs = "words and meaning" if answer.meaning is not None else "words"
-    return f"looked by {legs}; {len(hits)} found" if hits else f"looked by {legs}; nothing is close enough"
+    retriever = "words and meaning" if answer.meaning is not None else "words"
+    return f"looked by {retriever}; {len(hits)} found" if hits else f"looked by {retriever}; nothing is close enough"

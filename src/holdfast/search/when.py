@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import MAXYEAR, UTC, datetime, timedelta
 from enum import StrEnum
 
-from holdfast.search.calendar import NAMED, RELATIVE, SHAPES, Asking, Reading, Shape
+from holdfast.search.calendar import NAMED, RELATIVE, SHAPES, Shape, TimeQuery, TimeReading
 from holdfast.text.time import TimeRange, day_of, year_of
 
 # --- What a question asks for besides its words: when, in which order, of which events, of how many things.
@@ -95,12 +95,12 @@ class Anchor:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ParsedQuestion:
     """A question as read. Whatever was not understood is still in `topic`."""
 
     text: str
     topic: str
-    """The question without its time words, for the legs; months, weekdays, seasons, years and feasts stay by name, for
+    """The question without its time words, for retrieval; months, weekdays, seasons, years and feasts stay by name, for
     turns name them too."""
     windows: tuple[Window, ...] = ()
     """Times that are asked for; several mean any of them."""
@@ -124,20 +124,20 @@ _LOOK = 48  # characters before a time that may belong to it
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class TimeMention:
     """A time in the question: where its words stand, and what they mean."""
 
     start: int
     end: int
-    reading: Reading
+    reading: TimeReading
 
 
-def read_windows(asking: Asking) -> list[tuple[Window, Reading]]:
+def read_windows(asking: TimeQuery) -> list[tuple[Window, TimeReading]]:
     """Every window that the question names, in order."""
-    found: list[Found] = []
+    found: list[TimeMention] = []
     for one in _in_named_year(_find(asking)):
         found.append(_shape(asking, one, found[-1].end if found else 0))
-    windows: list[tuple[Window, Reading]] = []
+    windows: list[tuple[Window, TimeReading]] = []
     taken = 0
     for one in _join(asking, found):
         one = _open(asking, one, taken)
@@ -160,11 +160,11 @@ _HINT = re.compile(
 )
 
 
-def _find(asking: Asking) -> list[Found]:
+def _find(asking: TimeQuery) -> list[TimeMention]:
     if not _HINT.search(asking.text):
         return []
     taken = bytearray(len(asking.text) + 1)
-    found: list[Found] = []
+    found: list[TimeMention] = []
     for pattern, read in (*NAMED, *RELATIVE):
         for match in pattern.finditer(asking.text):
             if len(found) >= _MOST:
@@ -176,7 +176,7 @@ def _find(asking: Asking) -> list[Found]:
             except (ValueError, OverflowError, IndexError, StopIteration):
                 continue  # the 31st of June, or a year that no calendar has: no time was named
             if reading is not None:
-                found.append(Found(match.start(), match.end(), reading))
+                found.append(TimeMention(match.start(), match.end(), reading))
                 taken[match.start() : match.end()] = b"\1" * (match.end() - match.start())
     return sorted(found, key=lambda one: one.start)
 
@@ -186,9 +186,9 @@ _RANGE_GAP = re.compile(r" ?(?:to|until|till|through|thru|[-–])(?: the| about|
 _RANGE_AND = re.compile(r" and (?:the )?", re.IGNORECASE)
 
 
-def _join(asking: Asking, found: list[Found]) -> list[Found]:
+def _join(asking: TimeQuery, found: list[TimeMention]) -> list[TimeMention]:
     """Two times with "between … and", "from … to" around them are one."""
-    joined: list[Found] = []
+    joined: list[TimeMention] = []
     at = 0
     while at < len(found):
         one = found[at]
@@ -197,7 +197,7 @@ def _join(asking: Asking, found: list[Found]) -> list[Found]:
         gap = asking.text[one.end : after.start] if after and after.start - one.end < 24 else "?"
         if after and (_RANGE_GAP.fullmatch(gap) or (opening and _RANGE_AND.fullmatch(gap))):
             start = one.start - (opening.end() - opening.start() if opening else 0)
-            joined.append(Found(start, after.end, _range(one.reading, after.reading)))
+            joined.append(TimeMention(start, after.end, _range(one.reading, after.reading)))
             at += 2
         else:
             joined.append(one)
@@ -205,17 +205,17 @@ def _join(asking: Asking, found: list[Found]) -> list[Found]:
     return joined
 
 
-def _range(first: Reading, last: Reading) -> Reading:
+def _range(first: TimeReading, last: TimeReading) -> TimeReading:
     """From one to the other; without a year of its own the first is the nearest one before the last."""
     start, end = first.stretch[0], last.stretch[1]
     for year in (end.year - 2, end.year - 1, end.year):
         placed = _in_year(first, year)
         if placed and placed[0] <= last.stretch[0]:
             start = placed[0]
-    return Reading((start, end), min(first.certainty, last.certainty), whole=True)
+    return TimeReading((start, end), min(first.certainty, last.certainty), whole=True)
 
 
-def _in_year(reading: Reading, year: int) -> TimeRange | None:
+def _in_year(reading: TimeReading, year: int) -> TimeRange | None:
     """The time in that year; none if its words name a year, or if that year has no such day."""
     try:
         return reading.yearly(year) if reading.yearly else None
@@ -229,13 +229,13 @@ def _is_year(stretch: TimeRange) -> bool:
     return first < MAXYEAR and stretch == year_of(first)
 
 
-def _in_named_year(found: list[Found]) -> list[Found]:
+def _in_named_year(found: list[TimeMention]) -> list[TimeMention]:
     """The one year that is named elsewhere counts for what names none: "my Halloween costume in 2024"."""
     years = [one for one in found if _is_year(one.reading.stretch)]
     if len(years) != 1 or not any(one.reading.yearly for one in found):
         return found
     year = years[0].reading.stretch[0].year
-    placed: list[Found] = []
+    placed: list[TimeMention] = []
     for one in found:
         if stretch := _in_year(one.reading, year):
             one = replace(one, reading=replace(one.reading, stretch=stretch, yearly=None))
@@ -267,7 +267,7 @@ _WAYS = {"before": Relation.BEFORE, "prior to": Relation.BEFORE, "until": Relati
          "up to": Relation.UNTIL, "by": Relation.UNTIL, "after": Relation.AFTER}  # fmt: skip
 
 
-def _shape(asking: Asking, one: Found, after: int) -> Found:
+def _shape(asking: TimeQuery, one: TimeMention, after: int) -> TimeMention:
     """The time with the words before it that change it taken in: "early", "the week after", "about"."""
     one = _days_to(asking, one, after)
     for pattern, change in SHAPES:
@@ -279,7 +279,7 @@ def _shape(asking: Asking, one: Found, after: int) -> Found:
     return one
 
 
-def _changed(match: re.Match[str], reading: Reading, change: Shape) -> Reading:
+def _changed(match: re.Match[str], reading: TimeReading, change: Shape) -> TimeReading:
     yearly = reading.yearly
     if yearly is None:
         return change(match, reading)
@@ -290,7 +290,7 @@ def _changed(match: re.Match[str], reading: Reading, change: Shape) -> Reading:
     return replace(change(match, reading), yearly=place)
 
 
-def _open(asking: Asking, one: Found, after: int) -> Found:
+def _open(asking: TimeQuery, one: TimeMention, after: int) -> TimeMention:
     """The time with "since", "before", "until" taken in; other small words before it only belong to the phrase."""
     match = None if one.reading.whole else _left(_OPEN, asking, one, after)
     if match:
@@ -304,16 +304,16 @@ def _open(asking: Asking, one: Found, after: int) -> Found:
     return _taken(one, match, one.reading) if match else one
 
 
-def _left(pattern: re.Pattern[str], asking: Asking, one: Found, after: int) -> re.Match[str] | None:
+def _left(pattern: re.Pattern[str], asking: TimeQuery, one: TimeMention, after: int) -> re.Match[str] | None:
     """The words right before the time, but not those of the time before it."""
     return pattern.search(asking.text[max(after, one.start - _LOOK) : one.start])
 
 
-def _taken(one: Found, match: re.Match[str], reading: Reading) -> Found:
-    return Found(one.start - (match.end() - match.start()), one.end, reading)
+def _taken(one: TimeMention, match: re.Match[str], reading: TimeReading) -> TimeMention:
+    return TimeMention(one.start - (match.end() - match.start()), one.end, reading)
 
 
-def opened(relation: Relation, stretch: TimeRange, asking: Asking) -> TimeRange:
+def opened(relation: Relation, stretch: TimeRange, asking: TimeQuery) -> TimeRange:
     """Before, after, since or until a time; towards now it ends with today, unless the question looks ahead."""
     start, end = stretch
     last = END if asking.ahead else max(day_of(asking.now)[1], end)
@@ -326,7 +326,7 @@ def opened(relation: Relation, stretch: TimeRange, asking: Asking) -> TimeRange:
     return start, last
 
 
-def _days_to(asking: Asking, one: Found, after: int) -> Found:
+def _days_to(asking: TimeQuery, one: TimeMention, after: int) -> TimeMention:
     """From 3 to 9 May; 3-9 May; May 3-9."""
     start, end = one.reading.stretch
     if end - start != timedelta(days=1):
@@ -340,7 +340,7 @@ def _days_to(asking: Asking, one: Found, after: int) -> Found:
             opening = _left(_RANGE_START, asking, one, after)
             begin = one.start - (len(opening[0]) if opening else 0)
             reading = replace(one.reading, stretch=(start, last + timedelta(days=1)), whole=True)
-            return Found(begin, match.end(), reading)
+            return TimeMention(begin, match.end(), reading)
     except ValueError:
         pass  # no such day in the month: the number belongs to something else
     return one

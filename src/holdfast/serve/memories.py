@@ -12,13 +12,12 @@ from typing import Self
 
 from holdfast.errors import Closed, HoldfastError, InputError, NamespaceRequired, Refused
 from holdfast.memory import Memory
-from holdfast.model import Entry
+from holdfast.model import Clock, Entry, utc_now
 from holdfast.models.embedder import Embedder
 from holdfast.search.search import GLOBAL
 from holdfast.serve.errors import redact_errors, redact_places
 from holdfast.settings import Settings, load_settings
 from holdfast.store.open import default_location
-from holdfast.text.time import Clock, utc_now
 
 _log = logging.getLogger("holdfast")
 

@@ -17,12 +17,11 @@ from datetime import datetime
 from holdfast.errors import NotFound
 from holdfast.log.acts import Tombstone, pack_compaction, pack_tombstone, read_compaction, without_erased
 from holdfast.log.messages import new_id
-from holdfast.model import Action, Entry, Metadata
+from holdfast.model import Action, Entry, Metadata, from_micros
 from holdfast.store.lines import insert_acts
 from holdfast.store.rows import ROLES, unpack_vectors
 from holdfast.store.types import CLAIMS_PER_TURN, EraseContent, EraseCounts, Scope, Space, Transaction
 from holdfast.store.writes import clear_views
-from holdfast.text.time import from_micros
 
 _WORD = re.compile(r"\w+")
 _TURNS = """SELECT log.seq, log.id, log.session, sessions.name, log.idx, log.role, log.text, log.at, log.at_given,

@@ -18,12 +18,11 @@ from holdfast.log.acts import (
     read_compaction,
     read_tombstone,
 )
-from holdfast.log.align import digest
-from holdfast.model import Action, Entry, NewTurn, Turn
+from holdfast.log.messages import digest
+from holdfast.model import Action, Entry, NewTurn, Turn, to_micros
 from holdfast.store.rows import pack_metadata, read_line, read_tombstone_row, read_turn, role_number, stored_turn
 from holdfast.store.statements import LINES, SESSION_END, TOMBSTONES, TURNS
 from holdfast.store.types import ADMIT_STAGE, ImportCounts, Transaction, WrittenLine
-from holdfast.text.time import to_micros
 
 # --- Writing lines.
 

@@ -12,9 +12,21 @@ from typing import Any, cast
 import numpy as np
 
 from holdfast.log.acts import COLLECTION, ActLine, CompactedRecord, Line, Tombstone, TurnLine, elevated
-from holdfast.model import SIGNALS, Action, Entry, Kind, Metadata, NewTurn, Origin, Provenance, Record, Role, Turn
+from holdfast.model import (
+    SIGNALS,
+    Action,
+    Entry,
+    Kind,
+    Metadata,
+    NewTurn,
+    Origin,
+    Provenance,
+    Record,
+    Role,
+    Turn,
+    from_micros,
+)
 from holdfast.store.types import COMPACTION, BlockRef, Heads, Row
-from holdfast.text.time import from_micros
 
 # Stored as numbers: only ever append.
 ROLES = (Role.USER, Role.ASSISTANT, Role.SYSTEM, Role.TOOL)

@@ -10,8 +10,8 @@ from functools import cached_property
 from typing import Any
 
 from holdfast.log.acts import Line, Tombstone
-from holdfast.log.align import TurnPlace
-from holdfast.model import Action, Decision, Entry, Kind, Metadata, Provenance, Record, Turn
+from holdfast.log.messages import TurnPlace
+from holdfast.model import Action, Decision, Entry, Kind, Metadata, Provenance, Record, Turn, from_micros, to_micros
 from holdfast.store import statements
 from holdfast.store.health import models, odd_vectors, orphans
 from holdfast.store.lines import has_tombstones, last_index
@@ -43,7 +43,6 @@ from holdfast.store.types import (
     Space,
     Transaction,
 )
-from holdfast.text.time import from_micros, to_micros
 
 _PAGE = 500
 """Turns that are read at once when all of them may be asked for."""

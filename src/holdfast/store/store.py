@@ -17,7 +17,7 @@ from typing import Protocol, TypeVar
 from holdfast.errors import StoreBusy
 from holdfast.log.acts import Line, read_compaction
 from holdfast.log.messages import new_id
-from holdfast.model import Action, NewTurn, Turn
+from holdfast.model import Action, NewTurn, Turn, to_micros
 from holdfast.settings import StoreSettings
 from holdfast.store.erase import erase, read_content, read_live_texts, read_live_vectors
 from holdfast.store.health import drop_orphans, drop_vectors
@@ -44,7 +44,6 @@ from holdfast.store.types import (
     Transaction,
 )
 from holdfast.store.writes import advance, apply_act, clear_views, count_retrievals
-from holdfast.text.time import to_micros
 
 T = TypeVar("T")
 _COPIES = "SELECT path FROM copies WHERE ns = :ns"
@@ -251,7 +250,7 @@ class Store:
         return self.database.write(namespace, work)
 
     def count_retrievals(self, namespace: str, found: Mapping[str, int], last: datetime) -> None:
-        """Raise the counts of records that were found, or whose turn was: the two are one hit (search/hits.py).
+        """Raise the counts of records that were found, or whose turn was: the two are one hit (search/search.py).
 
         A summary or guidance of a compaction replaces many turns, and is found only as itself. Ids of neither a turn
         nor a record are ignored.

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import IntEnum, StrEnum
+from functools import partial
 from typing import Any, Protocol
 
 from holdfast.log.acts import Marker
@@ -88,9 +89,9 @@ class Heads:
     """The highest number in use, of turns, records and passages."""
     cursors: dict[str, int] = field(default_factory=dict)
     """All but those of compactions."""
-    documents: dict[int, list[BlockRef]] = field(default_factory=lambda: defaultdict(list))
+    documents: dict[int, list[BlockRef]] = field(default_factory=partial(defaultdict, list))
     """By space."""
-    segments: dict[tuple[int, int], list[BlockRef]] = field(default_factory=lambda: defaultdict(list))
+    segments: dict[tuple[int, int], list[BlockRef]] = field(default_factory=partial(defaultdict, list))
     """By space and slot."""
     slots: dict[str, int] = field(default_factory=dict)
     """By the fingerprint of the model."""

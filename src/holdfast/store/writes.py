@@ -12,7 +12,7 @@ from itertools import groupby
 from secrets import randbits
 
 from holdfast.log.acts import PARTIAL, read_compaction, read_janitor_run
-from holdfast.model import Action, Decision, Entry, Record
+from holdfast.model import Action, Decision, Entry, Record, from_micros, to_micros, utc_now
 from holdfast.store.lines import admitted, apply_erases, cursor, turn_places, write_act
 from holdfast.store.rows import (
     SLOTS,
@@ -36,7 +36,6 @@ from holdfast.store.types import (
     Space,
     Transaction,
 )
-from holdfast.text.time import from_micros, to_micros, utc_now
 
 # --- Acts.
 

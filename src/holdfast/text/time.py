@@ -15,34 +15,15 @@ from dateutil.relativedelta import relativedelta
 
 from holdfast.errors import BadTime
 
-Clock = Callable[[], datetime]
-"""Returns the current time; tests pass their own."""
-
 Moment = datetime | str
 """A datetime (naive means UTC), an ISO string, or a relative time: "7 days ago", "yesterday"."""
 
 TimeRange = tuple[datetime, datetime]
 """Start and exclusive end."""
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
-
 _NUMBERS = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7}
 _AGO = re.compile(r"(\d{1,9}|[a-z]+)\s+(second|minute|hour|day|week|month|year)s?\s+ago")
 _LAST = re.compile(r"last\s+(week|month|year)")
-
-
-def utc_now() -> datetime:
-    return datetime.now(UTC)
-
-
-def to_micros(at: datetime) -> int:
-    """Return microseconds since 1970 in UTC, exact for the whole calendar."""
-    return (at - _EPOCH) // _MICROSECOND
-
-
-def from_micros(micros: int) -> datetime:
-    return _EPOCH + timedelta(microseconds=micros)
 
 
 def read_moment(value: Moment, now: datetime) -> datetime:

@@ -30,10 +30,9 @@ from holdfast.settings import DoctorSettings, Settings
 from holdfast.store.rows import role_number
 from holdfast.store.snapshot import Snapshot
 from holdfast.store.types import Space
-from holdfast.text.sentences import sentences
 from holdfast.text.time import Span, read_spans
-from holdfast.text.words import FUNCTION_WORDS, fold, terms
-from holdfast.upkeep.findings import AuditItem, AuditResult, Check, Example, Finding, make_finding
+from holdfast.text.words import FUNCTION_WORDS, fold, sentences, terms
+from holdfast.upkeep.findings import AuditItem, AuditResult, Check, CheckResult, Example, make_finding
 from holdfast.upkeep.indexes import pages
 
 Vectors = NDArray[np.float32]
@@ -105,7 +104,7 @@ def audit_texts(
     now: datetime,
     settings: DoctorSettings,
     harmless: frozenset[Reason] = frozenset(),
-) -> list[Finding]:
+) -> list[CheckResult]:
     """Return one finding per text check.
 
     `vectors` has one row per item; `same` is the cosine from which their model calls two texts equal. `harmless` are

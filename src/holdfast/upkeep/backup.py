@@ -11,11 +11,11 @@ from datetime import datetime
 from pathlib import Path
 
 from holdfast.errors import InputError
+from holdfast.model import utc_now
 from holdfast.results import BackupResult, RestoreResult
 from holdfast.settings import StoreSettings
 from holdfast.store.open import copy_store_file, set_store_aside
 from holdfast.store.store import Store
-from holdfast.text.time import utc_now
 
 Progress = Callable[[int, int], None]
 """Called with (done, total)."""

@@ -20,7 +20,7 @@ from holdfast.store.snapshot import Snapshot
 from holdfast.store.store import Store
 from holdfast.store.types import COMPACTION
 from holdfast.upkeep.audit import audit_texts, broken_links, framed_turns, looped_records, secret_turns
-from holdfast.upkeep.findings import AuditItem, AuditResult, Check, Diagnosis, Example, Finding, make_finding
+from holdfast.upkeep.findings import AuditItem, AuditResult, Check, CheckResult, Diagnosis, Example, make_finding
 from holdfast.upkeep.foreign import read_foreign
 from holdfast.upkeep.indexes import unreadable_vectors, vector_drift, word_drift
 
@@ -101,7 +101,7 @@ def fixed_checks(before: Diagnosis, after: Diagnosis) -> tuple[str, ...]:
 
 
 def _diagnosis(
-    source: str, system: str, namespace: str | None, memories: int, found: Sequence[Finding], start: float
+    source: str, system: str, namespace: str | None, memories: int, found: Sequence[CheckResult], start: float
 ) -> Diagnosis:
     healthy = not any(one.over for one in found)
     seconds = round(time.perf_counter() - start, 3)
@@ -131,7 +131,7 @@ def _record_vectors(view: Snapshot, records: Sequence[Record], embedder: Embedde
     return np.nan_to_num(vectors, copy=False)
 
 
-def _check_loops(view: Snapshot, records: Sequence[Record], settings: Settings) -> list[Finding]:
+def _check_loops(view: Snapshot, records: Sequence[Record], settings: Settings) -> list[CheckResult]:
     advice = "ingest only what was said, without the memory that was recalled for the model"
     limit = settings.doctor.max_loops
     found = [
@@ -144,7 +144,7 @@ def _check_loops(view: Snapshot, records: Sequence[Record], settings: Settings) 
     return found
 
 
-def _check_structure(view: Snapshot, behind: int) -> list[Finding]:
+def _check_structure(view: Snapshot, behind: int) -> list[CheckResult]:
     counts = view.counts()
     orphans = [Example(orphan_id, "", what) for what, orphan_id in view.orphans()]
     late = [Example("the log", "", f"{behind} lines are not derived yet")] if behind else []
@@ -155,7 +155,7 @@ def _check_structure(view: Snapshot, behind: int) -> list[Finding]:
     ]
 
 
-def _check_indexes(view: Snapshot, embedder: Embedder | None, settings: Settings) -> list[Finding]:
+def _check_indexes(view: Snapshot, embedder: Embedder | None, settings: Settings) -> list[CheckResult]:
     found = [_finding(Check("word index", 0.0, _REBUILD, fixable=True), word_drift(view, settings))]
     if embedder is None:
         return found
@@ -174,5 +174,5 @@ def _check_indexes(view: Snapshot, embedder: Embedder | None, settings: Settings
     return found
 
 
-def _finding(check: Check, result: AuditResult) -> Finding:
+def _finding(check: Check, result: AuditResult) -> CheckResult:
     return make_finding(check, result.checked, result.problems)

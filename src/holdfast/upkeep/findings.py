@@ -48,7 +48,7 @@ class Check:
 
 
 @dataclass(frozen=True)
-class Finding:
+class CheckResult:
     """Result of one check."""
 
     check: str
@@ -74,14 +74,14 @@ class Diagnosis:
     namespace: str | None
     memories: int
     healthy: bool
-    findings: tuple[Finding, ...]
+    findings: tuple[CheckResult, ...]
     """One per check, including checks that found nothing."""
     fixed: tuple[str, ...]
     """Checks that found something before `--fix` and nothing after it."""
     seconds: float
 
 
-def make_finding(check: Check, total: int, examples: Iterable[Example], count: int | None = None) -> Finding:
+def make_finding(check: Check, total: int, examples: Iterable[Example], count: int | None = None) -> CheckResult:
     """Build a finding with secrets masked; pass `count` if it is not the number of examples."""
     from holdfast.admit.secrets import mask
 
@@ -90,4 +90,4 @@ def make_finding(check: Check, total: int, examples: Iterable[Example], count: i
     rate = round(many / total, 4) if total else float(many > 0)
     shown = tuple(Example(one.id, mask(one.text).text[:_MAX_EXAMPLE_CHARS], one.why) for one in found[:_MAX_EXAMPLES])
     over = many > 0 and rate > check.limit
-    return Finding(check.name, many, total, rate, check.limit, over, check.fixable, check.advice, shown)
+    return CheckResult(check.name, many, total, rate, check.limit, over, check.fixable, check.advice, shown)

@@ -10,8 +10,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.index.blocks import prior_of, read_documents, read_postings, read_segment
-from holdfast.index.candidates import words_stage
+from holdfast.index.blocks import prior_of, read_documents, read_postings, read_segment, words_stage
 from holdfast.index.vectors import matrix, segments_stage, vectors_stage
 from holdfast.settings import Settings
 from holdfast.store.snapshot import Snapshot

@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 
 from holdfast.errors import InputError, NotFound
 from holdfast.log.acts import Demotion, JanitorPayload, pack_janitor_run, week_of
-from holdfast.model import Action, Entry, Kind, Provenance
+from holdfast.model import Action, Entry, Kind, Provenance, to_micros
 from holdfast.results import JanitorResult, Tended
 from holdfast.search.rank import refresh_priors
 from holdfast.settings import JanitorSettings
@@ -23,7 +23,6 @@ from holdfast.store.rows import lower_trust
 from holdfast.store.snapshot import Snapshot
 from holdfast.store.store import Store
 from holdfast.store.types import IdleRecord
-from holdfast.text.time import to_micros
 
 _DAY = 86_400_000_000  # microseconds
 

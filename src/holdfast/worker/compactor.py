@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from holdfast.errors import Closed, FlushTimeout
-from holdfast.worker.worker import BatchDelay, Courtesy
+from holdfast.worker.worker import BackgroundPriority, BatchDelay
 
 if TYPE_CHECKING:
     from holdfast.compact.run import Compactor
@@ -44,7 +44,7 @@ class CompactionWorker:
         self._waiting = 0
         """Flushes that wait for the work."""
         self._delay = BatchDelay(_GATHER_S, _GATHER_MOST_S)
-        self._courtesy = Courtesy()
+        self._priority = BackgroundPriority()
         self._stopping = False
         self._thread: threading.Thread | None = None
 
@@ -129,11 +129,11 @@ class CompactionWorker:
         if self._stopping:
             raise Closed("this memory was closed")
         if not self._waiting:
-            self._courtesy.step_aside()
+            self._priority.yield_to_foreground()
 
     def _compact(self, namespace: str, session: str) -> str | None:
         """Compact one session if it is time and return what went wrong, if anything. The other sessions go on."""
-        self._courtesy.begin()
+        self._priority.begin()
         try:
             if self.of(namespace).compact(session, cause="automatic", progress=self._go_on).did_compact:
                 self._on_records(namespace)

@@ -10,17 +10,18 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from holdfast.errors import Closed, FlushTimeout, HoldfastError, ModelError, ModelUnavailable
-from holdfast.index.candidates import words_stage
+from holdfast.index.blocks import words_stage
 from holdfast.index.vectors import vectors_stage
+from holdfast.model import Clock
 from holdfast.models.embedder import Embedder
-from holdfast.settings import IndexSettings
+from holdfast.settings import IndexSettings, JanitorSettings
 from holdfast.store.snapshot import Snapshot
 from holdfast.store.store import Store
 from holdfast.store.types import ADMIT_STAGE, PASSAGES_STAGE, Space
@@ -93,7 +94,7 @@ FOREGROUND = Foreground()
 """Of the process: all its memories share one interpreter."""
 
 
-class Courtesy:
+class BackgroundPriority:
     """Of one worker."""
 
     def __init__(self, foreground: Foreground = FOREGROUND) -> None:
@@ -104,7 +105,7 @@ class Courtesy:
         """A piece of work begins."""
         self._since = time.monotonic()
 
-    def step_aside(self) -> None:
+    def yield_to_foreground(self) -> None:
         """A piece of work is done, the next one begins when nobody waits, or after a while."""
         if self._foreground.calls:
             self._foreground.wait(min(_TIMES * (time.monotonic() - self._since), _MOST_S))
@@ -157,7 +158,7 @@ class Worker:
         """Guards the jobs; notified when one is due and when a batch is done."""
         self._stopping = False
         self._thread: threading.Thread | None = None
-        self._courtesy = Courtesy()
+        self._priority = BackgroundPriority()
         self._current: _Job | None = None
 
     def degraded(self, namespace: str) -> str | None:
@@ -265,15 +266,15 @@ class Worker:
     def derive(self, namespace: str) -> int | None:
         """Derive one batch of each view and return how much was done; None if another process holds the claim."""
         # Importing these takes a while: a process that only searches does not wait for them.
+        from holdfast.index.blocks import cut_turns, index_words
         from holdfast.index.vectors import embed_documents, read_turns
-        from holdfast.index.words import cut_turns, index_words
 
         with self._store.claim(namespace) as mine:
             if not self.behind(namespace):
                 return 0  # one look is quicker than that of each stage
             if not mine:
                 return None
-            self._courtesy.begin()
+            self._priority.begin()
             done = cut_turns(self._store, namespace, self._settings)
             for space in _WORDED:
                 self._step_aside()
@@ -302,7 +303,7 @@ class Worker:
     def _step_aside(self) -> None:
         """Between two pieces of work: let calls that somebody waits for go first, unless a flush waits for the work."""
         if self._current is None or not self._current.waiting:
-            self._courtesy.step_aside()
+            self._priority.yield_to_foreground()
 
     def behind(self, namespace: str) -> int:
         """Count the lines of the log that the views have yet to read, without a tail the word index may leave out."""
@@ -376,3 +377,67 @@ def _unadmitted(view: Snapshot) -> int:
     """Count the lines of the log that admission has yet to read."""
     done = view.cursor(ADMIT_STAGE)
     return view.end() - done if view.documents(Space.TURN, done, 1) else 0
+
+
+# --- Retrieval counts: which records were found how often, written off the caller's path (KEEP-1).
+#
+# A search leaves the ids of its hits here and goes on; one thread per engine writes them together every few seconds.
+# Counts that a crash takes with it are lost: they are hints for the janitor, and the one thing the log does not know
+# (INV-3).
+
+
+class RetrievalCounter:
+    """The counts of all namespaces of an engine that are not written yet."""
+
+    def __init__(self, store: Store, settings: JanitorSettings, clock: Clock) -> None:
+        self._store = store
+        self._settings = settings
+        self._clock = clock
+        self._found: dict[str, Counter[str]] = {}
+        self._lock = threading.Lock()
+        self._some = threading.Event()
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._warned = False
+
+    def note(self, namespace: str, ids: Iterable[str]) -> None:
+        """Count these turns and records as returned; takes microseconds, whatever the disk does."""
+        if not self._settings.count or self._stop.is_set():
+            return
+        with self._lock:
+            self._found.setdefault(namespace, Counter()).update(ids)
+            if self._thread is None:
+                thread = threading.Thread(target=self._run, name="holdfast-counter", daemon=True)
+                thread.start()
+                self._thread = thread
+        self._some.set()
+
+    def write(self, namespace: str | None = None) -> None:
+        """Write the counts of a namespace, or of all. A failing store loses the counts, never an answer."""
+        with self._lock:
+            names = list(self._found) if namespace is None else [namespace]
+            found = {name: self._found.pop(name) for name in names if name in self._found}
+        for name, counts in found.items():
+            if not counts:
+                continue
+            try:
+                self._store.count_retrievals(name, counts, self._clock())
+            except HoldfastError as error:
+                if not self._warned:
+                    _log.warning("%s: retrievals are not counted: %s", name, error)
+                self._warned = True
+
+    def close(self) -> None:
+        """Write the rest and stop."""
+        self._stop.set()
+        self._some.set()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join()
+        self.write()
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            self._some.wait()
+            self._stop.wait(self._settings.count_every_s)
+            self._some.clear()
+            self.write()

@@ -11,7 +11,7 @@ import pytest
 from mcp import MCPError
 from mcp.types import PromptReference, ResourceTemplateReference
 
-from holdfast.context.escape import decode
+from holdfast.context.render import decode
 from holdfast.errors import InputError
 from holdfast.log.messages import read_message
 from holdfast.memory import Memory

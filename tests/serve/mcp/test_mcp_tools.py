@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 from mcp import MCPError
 
-from holdfast.context.escape import decode
+from holdfast.context.render import decode
 from holdfast.errors import HoldfastError
 from holdfast.memory import Memory
 from holdfast.serve.mcp.server import INSTRUCTIONS, OFFERED, mcp_server, tools

@@ -14,7 +14,7 @@ from starlette.responses import PlainTextResponse, Response
 from holdfast.admit.secrets import mask
 from holdfast.errors import InputError, NotFound
 from holdfast.insight.lookup import find
-from holdfast.model import SIGNALS, Decision, Hit, Kind, Provenance, Record, Turn
+from holdfast.model import SIGNALS, Decision, Hit, Kind, Provenance, Record, Turn, utc_now
 from holdfast.results import DayStats, Version
 from holdfast.serve.inspector.format import RecordCard, by_time, card_of, histogram, record_cards, turn_cards
 from holdfast.serve.inspector.views import Inspector, PageRequest
@@ -22,7 +22,6 @@ from holdfast.settings import Settings
 from holdfast.store.snapshot import Snapshot
 from holdfast.store.types import COMPACTION
 from holdfast.text.jsonio import plain
-from holdfast.text.time import utc_now
 
 # --- merged statements
 

@@ -41,7 +41,7 @@ from mcp.types import (
 )
 from starlette.requests import Request
 
-from holdfast.context.escape import encode, encode_field
+from holdfast.context.render import encode, encode_field
 from holdfast.errors import NotFound
 from holdfast.memory import Memory
 from holdfast.results import RecentExchanges, ThreadAnswer

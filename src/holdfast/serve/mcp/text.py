@@ -1,6 +1,6 @@
 """Answers as text for a model: a heading, then one line per item with its id and date.
 
-Stored text may come from anyone. It follows its heading on one line, escaped as in every context (context/escape.py),
+Stored text may come from anyone. It follows its heading on one line, escaped as in every context (context/render.py),
 so it can neither start a new line, nor pose as another item, nor hide.
 """
 
@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
-from holdfast.context.escape import encode, encode_field
-from holdfast.context.render import BAR
+from holdfast.context.render import BAR, encode, encode_field
 from holdfast.context.tiers import ELLIPSIS, excerpt
 from holdfast.model import Decision, Exchange, Hit, Receipt, Record, SearchAnswer, Turn, Why
 from holdfast.results import (

@@ -13,7 +13,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -35,9 +35,9 @@ from holdfast.errors import (
 from holdfast.model import NewTurn, Turn
 from holdfast.settings import StoreSettings
 from holdfast.store.lines import append
-from holdfast.store.sqlite.files import RawFiles, copy_store, translated
+from holdfast.store.sqlite.files import RawFiles, copy_store
 from holdfast.store.sqlite.schema import APPLICATION_ID, MIGRATIONS, SCHEMA
-from holdfast.store.sqlite.transaction import SqliteTransaction, read_secret
+from holdfast.store.sqlite.transaction import SqliteTransaction, out_of_files, read_secret, translated
 from holdfast.store.types import Server, StoreCounts, Transaction
 
 _fcntl: ModuleType | None
@@ -153,20 +153,20 @@ class SqliteDatabase:
         """The reader that this thread is using, if any: a snapshot inside of a snapshot sees the same moment."""
         self._file: tuple[int, int] | None = None
         """Device and inode, once the file exists."""
-        _check_path(path)
-        with translated(path):
+        with translated(path), ExitStack() as opened:
+            _check_path(path)
             self._lock = FileLock(path.with_name(path.name + "-lock"))
+            opened.callback(self._lock.close)
+            self._work = FileLock(path.with_name(path.name + "-work"))
+            opened.callback(self._work.close)
             try:
                 self._writer = self._open()
+                opened.callback(self._writer.close)
                 self._migrate()
             except apsw.SQLError as error:  # a header that SQLite does not understand
-                self._lock.close()
                 raise StoreDamaged(f"{path} is damaged: {error}. Restore it from a backup") from error
-            except BaseException:
-                self._lock.close()
-                raise
+            opened.pop_all()
         self._file = _identity(path)
-        self._work = FileLock(path.with_name(path.name + "-work"))
         self._work_gate = threading.Lock()
         """The flock belongs to the process; this one decides among its threads."""
         self._raw = RawFiles(path)
@@ -473,7 +473,7 @@ def _check_path(path: Path) -> None:
         try:
             os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
         except OSError as error:
-            raise StoreReadOnly(f"cannot create {path}: {error.strerror}") from error
+            raise out_of_files(path) or StoreReadOnly(f"cannot create {path}: {error.strerror}") from error
         return
     # Root ignores permissions, but somebody took them away on purpose.
     if not path.stat().st_mode & 0o222 or not os.access(path, os.W_OK):

@@ -6,7 +6,7 @@ import os
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, suppress
 from itertools import count
 from pathlib import Path
 from typing import ClassVar
@@ -14,11 +14,12 @@ from urllib.parse import quote
 
 import apsw
 
-from holdfast.errors import StoreBusy, StoreDamaged, StoreError, StoreForeign, StoreNewer, StoreReadOnly
-from holdfast.log.align import digest
+from holdfast.errors import StoreBusy, StoreDamaged, StoreForeign, StoreNewer
+from holdfast.log.messages import digest
 from holdfast.settings import StoreSettings
 from holdfast.store.rows import ROLES
 from holdfast.store.sqlite.schema import APPLICATION_ID, SCHEMA
+from holdfast.store.sqlite.transaction import translated
 from holdfast.store.types import StoreCounts
 
 FILES = ("", "-wal", "-shm", "-lock", "-work")
@@ -28,29 +29,6 @@ _OVERLAP = 4096  # a string that is searched for is shorter
 _COMPANIONS = ("-wal", "-shm")
 """Suffixes of SQLite's own files: pages that are not in the store yet, and their index."""
 _FAULTS_NAMED = 3
-
-
-@contextmanager
-def translated(path: Path) -> Iterator[None]:
-    """Turn errors of SQLite into ours."""
-    try:
-        yield
-    except (apsw.NotADBError, apsw.CorruptError) as error:
-        raise StoreDamaged(
-            f"{path} is damaged or not a database ({error}). Restore it from a backup, or move it away to start again"
-        ) from error
-    except (apsw.ReadOnlyError, apsw.PermissionsError) as error:
-        raise StoreReadOnly(
-            f"{path} cannot be written ({error}). Check the permissions of the file and its folder"
-        ) from error
-    except (apsw.BusyError, apsw.LockedError) as error:
-        raise StoreBusy(f"{path} is held by another process for too long ({error}). Try again") from error
-    except apsw.FullError as error:
-        raise StoreError(f"the disk of {path} is full; nothing of this write was kept") from error
-    except apsw.CantOpenError as error:
-        raise StoreError(f"cannot open {path} ({error}). Does its folder exist, and may you write there?") from error
-    except apsw.IOError as error:
-        raise StoreError(f"the disk of {path} failed ({error}); nothing of this write was kept") from error
 
 
 def copy_store(

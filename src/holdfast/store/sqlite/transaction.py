@@ -7,13 +7,18 @@ saves an index and keeps the rows of a namespace next to each other. `translate`
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import cached_property, lru_cache
+from pathlib import Path
 from typing import Any
 
 import apsw
 
+from holdfast.errors import StoreBusy, StoreDamaged, StoreError, StoreReadOnly
 from holdfast.log.acts import Marker
 from holdfast.store.rows import SLOTS
 from holdfast.store.types import Row, Space, WrittenLine
@@ -26,6 +31,7 @@ _SPACE_CODE = {Space.TURN: 0, Space.PASSAGE: 1, Space.TOLD: 2, Space.WINDOW: 3, 
 _SPACE_OF = {code: space for space, code in _SPACE_CODE.items()}
 _SLOT_BITS = (SLOTS - 1).bit_length()
 NS_SHIFT = _NUM_BITS + _SPACE_BITS + _SLOT_BITS
+_FILES_OF_CONNECTION = 3  # the database, its WAL and its shared memory
 NUMBER_MASK = (1 << _NUM_BITS) - 1
 """Also what separates the spaces of a slot, as a bit mask of their positions."""
 
@@ -294,3 +300,55 @@ def read_secret(connection: apsw.Connection) -> bytes:
     secret = connection.execute("SELECT value FROM secrets WHERE ns = 0").get
     assert isinstance(secret, bytes)
     return secret
+
+
+@contextmanager
+def translated(path: Path) -> Iterator[None]:
+    """Turn errors of SQLite into ours."""
+    try:
+        yield
+    except (apsw.NotADBError, apsw.CorruptError) as error:
+        raise StoreDamaged(
+            f"{path} is damaged or not a database ({error}). Restore it from a backup, or move it away to start again"
+        ) from error
+    except (apsw.ReadOnlyError, apsw.PermissionsError) as error:
+        raise StoreReadOnly(
+            f"{path} cannot be written ({error}). Check the permissions of the file and its folder"
+        ) from error
+    except (apsw.BusyError, apsw.LockedError) as error:
+        raise StoreBusy(f"{path} is held by another process for too long ({error}). Try again") from error
+    except apsw.FullError as error:
+        raise StoreError(f"the disk of {path} is full; nothing of this write was kept") from error
+    except apsw.CantOpenError as error:
+        raise out_of_files(path) or StoreError(
+            f"cannot open {path} ({error}). Does its folder exist, and may you write there?"
+        ) from error
+    except OSError as error:
+        raise out_of_files(path) or error from None
+    except apsw.IOError as error:
+        raise StoreError(f"the disk of {path} failed ({error}); nothing of this write was kept") from error
+
+
+def out_of_files(path: Path) -> StoreError | None:
+    """Return an error that names the limit if this process cannot open more files, else None."""
+    with ExitStack() as spare:
+        try:
+            for _ in range(_FILES_OF_CONNECTION):
+                spare.callback(os.close, os.open(os.devnull, os.O_RDONLY))
+        except OSError as error:
+            if error.errno == errno.ENFILE:
+                return StoreError(f"cannot open {path}: all programs together have too many open files (fs.file-max)")
+            if error.errno == errno.EMFILE:
+                return StoreError(
+                    f"cannot open {path}: this process has as many open files as it may have{_file_limit()}. Raise the "
+                    "limit (ulimit -n), or open fewer stores: the namespaces of one store share its files"
+                )
+    return None
+
+
+def _file_limit() -> str:
+    try:
+        import resource
+    except ModuleNotFoundError:  # Windows
+        return ""
+    return f", {resource.getrlimit(resource.RLIMIT_NOFILE)[0]}"
