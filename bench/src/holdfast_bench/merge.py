@@ -32,9 +32,9 @@ from holdfast.models.embedder import Embedder
 from holdfast.models.onnx import KNOWN, find_installed
 from holdfast.settings import Settings
 from holdfast.text.time import read_moment, utc_now
-from holdfast_bench.admission import bench_embedder, bench_settings, share, temporary_memories
 from holdfast_bench.data import read_text
 from holdfast_bench.machine import Progress, run_info
+from holdfast_bench.memories import bench_embedder, bench_settings, share, temporary_memories
 
 _SAME_SCORE, _DIFFERENT_SCORE = 4.5, 3.0  # STS-B
 _SICK = ("sentence_A", "sentence_B", "entailment_judgment")
