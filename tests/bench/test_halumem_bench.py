@@ -11,9 +11,9 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from holdfast.errors import InputError
-from holdfast_bench.admission import best_cover, content_words, coverage
 from holdfast_bench.contract import schema
 from holdfast_bench.halumem import run
+from holdfast_bench.memories import best_cover, content_words, coverage
 
 pytestmark = pytest.mark.requirement("EVAL-2", "EVAL-3")
 

@@ -26,9 +26,9 @@ from holdfast.probe.metrics import DIGITS, bootstrap_counts, percentiles
 from holdfast.settings import Settings, load_settings
 from holdfast.testing import FixedClock, temporary_memory
 from holdfast.text.words import query_terms, terms
-from holdfast_bench.admission import bench_embedder
 from holdfast_bench.data import Haystack, Question, SetTurn, sample
 from holdfast_bench.machine import CachingEmbedder, Progress, run_info
+from holdfast_bench.memories import bench_embedder
 
 DEPTH = 50
 """Hits that are read: ten distinct sessions are hardly ever further down."""

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from holdfast.errors import InputError
+
+if TYPE_CHECKING:
+    from holdfast_bench.life_figures import LivesFigures
 
 Step = Callable[[str, int, int], None]
 """Called with (step, done, total)."""
@@ -39,7 +42,7 @@ LimitOption = Annotated[
     typer.Option("--limit", min=1, metavar="N", help="Number of questions, for a quick look.", show_default=False),
 ]
 
-_TEXT_LISTS = ("examples", "merges", "layouts")
+_TEXT_LISTS = ("examples", "merges", "layouts", "sentences", "outcomes")
 """Lists of texts, which are written to the file but not shown on the screen."""
 
 app = typer.Typer(no_args_is_help=True, help="Measure quality, speed and safety on this machine, with your own files.")
@@ -235,8 +238,70 @@ def compact(
     _measure(data, out, lambda progress: bench.run(data, progress, turns))
 
 
+@app.command()
+def lives(
+    data: DataOption,
+    bars: Annotated[
+        Path | None,
+        typer.Option("--bars", metavar="FILE", help="Bars for the mean; a missed one ends with exit code 1."),
+    ] = None,
+    out: OutOption = None,
+) -> None:
+    """Lives: what a memory is worth after months of one person's ordinary chat, for each life and on average.
+
+    [dim]holdfast bench lives --data courier.json --data backend.json --bars bars.json --json lives.json[/dim]
+    """
+    from holdfast_bench import lives as bench
+    from holdfast_bench.life_figures import check_bars, read_bars
+    from holdfast_bench.render import show_bars
+
+    limits = None if bars is None else read_bars(bars)
+    measured: list[LivesFigures] = []
+
+    def run(progress: Step) -> Mapping[str, object]:
+        measured.append(bench.run(data, progress))
+        return measured[0]
+
+    _measure(data, out, run, "show_lives")
+    if limits is not None:
+        results = check_bars(measured[0], limits)
+        show_bars(results, [one["life"] for one in measured[0]["lives"]])
+        if not all(one.held for one in results):
+            raise typer.Exit(1)
+
+
+@app.command()
+def admission(
+    data: DataOption,
+    baseline: Annotated[
+        Path | None,
+        typer.Option("--baseline", metavar="FILE", help="Output of an earlier run, to compare with."),
+    ] = None,
+    out: OutOption = None,
+) -> None:
+    """Measure precision and recall of records, and their confidence, on chats in which every sentence is labelled.
+
+    [dim]holdfast bench admission --data bench/data/chats5.txt --json admission.json[/dim]
+    """
+    from holdfast_bench import admission as bench
+
+    _measure(data, out, lambda progress: bench.run(data, progress, baseline))
+
+
+_add_data_command(
+    "changes",
+    "Measure what a later statement does to an earlier one: changes, different facts, paraphrases, near misses.\n\n"
+    "[dim]holdfast bench changes --data bench/data/changes1.jsonl --json changes.json[/dim]",
+)
+_add_data_command(
+    "own",
+    "Measure how often other people's words in a message become the user's, and the user's own are lost.\n\n"
+    "[dim]holdfast bench own --data bench/data/own1.jsonl --data bench/data/orders.jsonl --json own.json[/dim]",
+)
+
+
 def _measure(
-    data: Sequence[Path], out: Path | None, run: Callable[[Step], dict[str, object]], show: str | None = None
+    data: Sequence[Path], out: Path | None, run: Callable[[Step], Mapping[str, object]], show: str | None = None
 ) -> None:
     """Check the paths first, because a run takes minutes; then run, print the figures and write all of them.
 
@@ -250,9 +315,9 @@ def _measure(
     with _progress_bar() as progress:
         figures = run(progress)
     if show is None:
-        from holdfast.cli.render import show_figures
+        from holdfast_bench.render import show_plain
 
-        show_figures({name: value for name, value in figures.items() if name not in _TEXT_LISTS and value is not None})
+        show_plain({name: value for name, value in figures.items() if name not in _TEXT_LISTS and value is not None})
     else:
         getattr(import_module("holdfast_bench.render"), show)(figures)
     if out is not None:

@@ -34,7 +34,11 @@ from holdfast.store.types import Server
 from holdfast.testing import FixedClock, HashEmbedder
 from holdfast.text.jsonio import plain
 from holdfast.upkeep.findings import Diagnosis
-from holdfast_bench import figures, hostile
+from holdfast_bench import admission, changes, figures, hostile, lives, own
+from holdfast_bench.admission import AdmissionFigures
+from holdfast_bench.changes import ChangesFigures
+from holdfast_bench.life_figures import LivesFigures
+from holdfast_bench.own import OwnFigures
 
 _NOW = datetime(2026, 5, 4, 8, 30, tzinfo=UTC)
 _HASH = "6f1c0a7d2b9e4853"  # of probes, whose ids differ from run to run
@@ -56,7 +60,7 @@ def examples() -> dict[str, object]:
             made |= _run_compaction(memory)
         texts = Path(folder) / "texts.json"
         texts.write_text(json.dumps(["'; DROP TABLE turns; --", "a\x00b"]))
-        made |= {"bench-hostile": hostile.run([texts])} | figures.examples()
+        made |= {"bench-hostile": hostile.run([texts])} | figures.examples() | _run_memory_benches(Path(folder))
         return _normalized({name: plain(answer) for name, answer in made.items()}, folder)
 
 
@@ -117,6 +121,45 @@ def _run_compaction(memory: Memory) -> dict[str, object]:
         "active": memory.active("yard"),
         "expand": results.RecentTurns(tuple(memory.expand(made.guidance[0]))),
     }
+
+
+def _run_memory_benches(folder: Path) -> dict[str, object]:
+    """Run the benchmarks on our own formats, each on a file of a few lines."""
+    (folder / "life.json").write_text(json.dumps(_LIFE))
+    (folder / "chats.txt").write_text("## ferry\nU 11i I live in Lerwick.\n+ 00n Lovely day.\nA Indeed.\n")
+    lines = {"what": "same", "id": "p1", "first": "I live in Lerwick.", "second": "I live in Lerwick."}
+    (folder / "changes.jsonl").write_text(json.dumps(lines))
+    turn = {"role": "user", "text": "I live in Lerwick with my brother Magnus."}
+    (folder / "own.jsonl").write_text(json.dumps({"id": "q1", "turns": [turn], "own": [turn["text"]]}))
+    return {
+        "bench-lives": lives.run([folder / "life.json"]),
+        "bench-admission": admission.run([folder / "chats.txt"]),
+        "bench-changes": changes.run([folder / "changes.jsonl"]),
+        "bench-own": own.run([folder / "own.jsonl"]),
+    }
+
+
+_AT = "2026-05-04T08:30:00+00:00"
+_LIFE = {
+    "name": "keeper",
+    "turns": [
+        {"id": "t1", "session": "s1", "at": _AT, "role": "user", "text": "My brother Magnus lives in Lerwick."},
+        {"id": "t2", "session": "s1", "at": _AT, "role": "assistant", "text": "Noted."},
+    ],
+    "facts": [
+        {
+            "id": "magnus", "text": "Magnus lives in Lerwick.", "about": "Magnus", "keys": [["magnus"], ["lerwick"]],
+            "turns": ["t1"], "until": None, "replaced_by": None,
+        },
+    ],
+    "rules": [], "noise": [], "same": [], "tasks": [],
+    "questions": [
+        {
+            "id": "q1", "text": "Where does Magnus live?", "at": _AT, "kind": "fact", "keys": [["lerwick"]], "not": [],
+            "turns": ["t1"], "facts": ["magnus"],
+        },
+    ],
+}  # fmt: skip
 
 
 _YARD = (
@@ -208,7 +251,7 @@ def _normalized(shown: dict[str, object], folder: str) -> dict[str, object]:
     for found, name in names.items():
         text = text.replace(found, name)
     text = re.sub(r"(?<=\[\[memory )[a-z2-7]{12}", "eqezht3fmzpy", text)  # the mark of a frame differs between stores
-    text = re.sub(r'"(ms|seconds)": [0-9.e-]+', r'"\1": 0.0', text)
+    text = re.sub(r'"(ms|seconds|search_ms_p50)": [0-9.e-]+', r'"\1": 0.0', text)
     text = re.sub(r'"sha256": "[0-9a-f]{64}"', f'"sha256": "{"0" * 64}"', text)
     text = re.sub(r'"size_bytes": \d+', '"size_bytes": 98304', text)
     normalized = json.loads(text)
@@ -238,7 +281,8 @@ SHAPES: Mapping[str, object] = {
     "bench-gate": figures.GateFigures, "bench-halumem": figures.HalumemFigures, "bench-facts": figures.FactsFigures,
     "bench-merge": figures.MergeFigures, "bench-compact": figures.CompactFigures,
     "bench-locomo": figures.RetrievalFigures, "bench-longmemeval": figures.LongMemEvalFigures,
-    "bench-beam": figures.RetrievalFigures, "bench-pack": figures.PackFigures,
+    "bench-lives": LivesFigures, "bench-admission": AdmissionFigures, "bench-changes": ChangesFigures,
+    "bench-own": OwnFigures, "bench-beam": figures.RetrievalFigures, "bench-pack": figures.PackFigures,
 }  # fmt: skip
 
 

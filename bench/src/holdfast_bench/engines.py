@@ -30,12 +30,12 @@ from holdfast.probe.metrics import percentiles, ratio
 from holdfast.settings import AdmitSettings, Settings, load_settings
 from holdfast.store.open import open_store
 from holdfast.version import __version__
-from holdfast_bench.admission import bench_embedder
 from holdfast_bench.ask import LEVELS, AskOptions, Outcome, ask, means, settings_of
 from holdfast_bench.chatter import Message, Session, chatter, first, questions, upto
 from holdfast_bench.data import sample
 from holdfast_bench.locomo import read
 from holdfast_bench.machine import CachingEmbedder, Progress, QuestionCache, machine
+from holdfast_bench.memories import bench_embedder
 from holdfast_bench.speed import fill_neighbours, sizes
 
 _START_S = 300.0  # for every process to open its store; a busy machine is slow

@@ -18,10 +18,10 @@ from pathlib import Path
 from holdfast.errors import InputError
 from holdfast.memory import Memory
 from holdfast.models.embedder import Embedder
-from holdfast_bench.admission import bench_embedder, bench_settings, share, temporary_memories
 from holdfast_bench.ask import Bm25Baseline, VectorBaseline
 from holdfast_bench.data import read_json, read_shape
 from holdfast_bench.machine import Progress, run_info
+from holdfast_bench.memories import bench_embedder, bench_settings, share, temporary_memories
 
 _SOURCE = re.compile(r"_(sh|mh)_(\w+)$")
 _HOPS = {"sh": "single_hop", "mh": "multi_hop"}

@@ -1,7 +1,7 @@
 """HaluMem benchmark: facts of the user are kept, inventions of the assistant are not, and updates replace old facts.
 
 Every user's dialogue goes through the production path with its own times. Memory points and turns are aligned by words
-(holdfast_bench/admission.py). docs/quality.md defines the figures.
+(holdfast_bench/memories.py). docs/quality.md defines the figures.
 """
 
 from __future__ import annotations
@@ -16,8 +16,15 @@ from pathlib import Path
 from holdfast.errors import InputError
 from holdfast.memory import Memory
 from holdfast.model import Provenance, Record
+<<<<<<< HEAD
 from holdfast.models.embedder import GuardedEmbedder
 from holdfast_bench.admission import (
+=======
+from holdfast.models.breaker import GuardedEmbedder
+from holdfast_bench.data import read_json, read_shape
+from holdfast_bench.machine import Progress, run_info
+from holdfast_bench.memories import (
+>>>>>>> 22c368e49022ed23e8084464f6ccf962ef4d8434
     MIN_COVERAGE,
     MODES,
     Mode,
@@ -30,8 +37,6 @@ from holdfast_bench.admission import (
     share,
     temporary_memories,
 )
-from holdfast_bench.data import read_json, read_shape
-from holdfast_bench.machine import Progress, run_info
 
 STORED = 0.6
 """Coverage from which an interference point counts as stored."""

@@ -92,7 +92,13 @@ class QuestionCache(CachingEmbedder):
         return super().embed(texts) if self._known.keys() >= set(texts) else self._embedder.embed(texts)
 
 
-def run_info(started: float, embedder: Embedder) -> dict[str, object]:
+class RunInfo(TypedDict):
+    seconds: float
+    embedder: str
+    version: str
+
+
+def run_info(started: float, embedder: Embedder) -> RunInfo:
     """Return the fields that end the figures of most benchmarks."""
     seconds = round(time.perf_counter() - started, 1)
     return {"seconds": seconds, "embedder": embedder.profile.name, "version": __version__}

@@ -26,14 +26,15 @@ from holdfast.admit.merge import Drop, Merge, Neighbour, Statement, Supersede, V
 from holdfast.demo import NAMESPACE, month
 from holdfast.errors import InputError
 from holdfast.memory import Memory
-from holdfast.model import Kind, Provenance, Turn, utc_now
-from holdfast.models.embedder import Embedder, GuardedEmbedder
+from holdfast.model import Kind, Provenance, Turn
+from holdfast.models.breaker import GuardedEmbedder
+from holdfast.models.embedder import Embedder
 from holdfast.models.onnx import KNOWN, find_installed
 from holdfast.settings import Settings
-from holdfast.text.time import read_moment
-from holdfast_bench.admission import bench_embedder, bench_settings, share, temporary_memories
+from holdfast.text.time import read_moment, utc_now
 from holdfast_bench.data import read_text
 from holdfast_bench.machine import Progress, run_info
+from holdfast_bench.memories import bench_embedder, bench_settings, share, temporary_memories
 
 _SAME_SCORE, _DIFFERENT_SCORE = 4.5, 3.0  # STS-B
 _SICK = ("sentence_A", "sentence_B", "entailment_judgment")

@@ -24,10 +24,10 @@ from holdfast.probe.metrics import percentiles
 from holdfast.results import Tier
 from holdfast.settings import Settings
 from holdfast_bench import beam, locomo, longmemeval
-from holdfast_bench.admission import bench_embedder
 from holdfast_bench.ask import AskOptions, haystack_memory, settings_of
 from holdfast_bench.data import Haystack, Question, sample
 from holdfast_bench.machine import CachingEmbedder, Progress, run_info
+from holdfast_bench.memories import bench_embedder
 
 BUDGETS = {"1k": 1000, "2k": 2000, "4k": 4000}
 _READERS: Mapping[str, Callable[[Sequence[Path]], list[Haystack]]] = {

@@ -1,8 +1,12 @@
-"""Tables for the figures of the facts benchmark and of the retrieval benchmarks."""
+"""Tables for the figures of the lives, facts and retrieval benchmarks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from holdfast_bench.life_figures import BarResult
 
 _HOPS = ("single_hop", "multi_hop")
 _FACT_MEASURES = ("newest_first", "newest@5", "stale_first")
@@ -11,6 +15,71 @@ _FACT_LISTS = ("sizes", "examples")
 _RETRIEVAL_MEASURES = ("any@5", "all@5", "all@10", "recall@10", "mrr")  # measures that fit a terminal; the file has all
 _LEVELS = ("turn", "session")
 _RETRIEVAL_TABLES = ("turn", "session", "by_category", "baselines", "ci")
+
+_LIFE_MEASURES = {
+    "records": (
+        "records", "good", "coverage", "clean_coverage", "stale", "noticed", "lost", "noise_recorded", "same_kept_once",
+        "rules_covered", "rules_of_kind_guidance",
+    ),
+    "tasks": ("present", "as_rules", "follow_not_a_rule", "leaked"),
+    "questions": (
+        "first_1", "first_3", "first_10", "context_1000", "context_2000", "changed_new_first",
+        "context_old_without_new", "wide_facts_in_10", "unknown_silent",
+    ),
+    "echo": ("first_1", "first_3", "question_is_hit_1"),
+}  # fmt: skip
+"""The measures that are shown; the file has all."""
+
+
+def show_lives(figures: Mapping[str, object]) -> None:
+    """Print a column per life and the mean."""
+    from holdfast.cli.render import printable
+
+    found = figures["lives"]
+    lives = [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
+    columns = [*lives, _part(figures, "mean")]
+    rows = [
+        [f"{section}.{name}", *(_cell(_part(one, section).get(name)) for one in columns)]
+        for section, names in _LIFE_MEASURES.items()
+        for name in names
+    ]
+    _print_table(("",), (*(printable(str(one["life"])) for one in lives), "mean"), rows)
+    show_plain(_without(figures, ("lives", "mean")))
+
+
+def show_plain(figures: Mapping[str, object]) -> None:
+    """Print the figures one per line, intervals as "low to high"."""
+    from holdfast.cli.render import show_figures
+
+    show_figures({name: _inline(value) for name, value in figures.items()})
+
+
+def _inline(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {name: _inline(inner) for name, inner in value.items()}
+    return " to ".join(map(str, value)) if isinstance(value, tuple) else value
+
+
+def show_bars(results: Sequence[BarResult], lives: Sequence[str]) -> None:
+    """Print every bar, whether the mean holds it, and the values."""
+    rows = [
+        [
+            "held" if one.held else "MISSED",
+            f"{one.name} {one.bar}",
+            *(_cell(value) for value in (*one.lives, one.value)),
+        ]
+        for one in results
+    ]
+    _print_table(("bar", ""), (*lives, "mean"), rows)
+
+
+def _cell(value: object) -> str:
+    """Return a figure for a table; a list of texts counts by its length, a pair is before and after."""
+    if isinstance(value, tuple):
+        return " > ".join(_cell(one) for one in value)
+    if isinstance(value, list):
+        return str(len(value))
+    return "–" if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)
 
 
 def show_facts(figures: Mapping[str, object]) -> None:

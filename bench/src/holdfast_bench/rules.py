@@ -23,8 +23,8 @@ from pathlib import Path
 
 from holdfast.errors import InputError
 from holdfast.rules.detect import norms
-from holdfast_bench.admission import share
 from holdfast_bench.data import DIALOGUE_ACTS, END_OF_TURN, Haystack, SetTurn, read_dialogues
+from holdfast_bench.memories import share
 
 OWN, CONTRACTS, DIALOGUE = "own", "lexdemod", "dailydialog"
 _TYPES = ("obligation", "entitlement", "prohibition", "permission", "no obligation", "no entitlement", "none")

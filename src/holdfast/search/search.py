@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -193,6 +194,9 @@ class HitCollector:
 
 _AS_WELL = 0.8  # of the words that the earlier holds: the later is about what was asked too
 _RELATED = 0.33  # of its nearness: "I moved to Ghent" is less near to "where do I live?" than "I live in Porto"
+_ASKED_CHARS = 400
+_STATES = re.compile(r"[.!;\n](?=\s+\S)")
+"""A sentence beside the question: the turn says something too."""
 _TOLD_BY = (Provenance.USER_STATED, Provenance.AUTHORED)
 
 
@@ -204,6 +208,7 @@ def current_first(
     words: NDArray[np.float32],
     cosines: Mapping[int, float],
     named: frozenset[str],
+    replaced: Mapping[int, int],
 ) -> tuple[list[int], dict[int, int]]:
     """The positions anew, each replaced one right after what replaced it, and (older → newer) of those.
 
@@ -217,7 +222,7 @@ def current_first(
         for old, new in _among(nouns, links)
         if (words[new] >= _AS_WELL * words[old] > 0 or cosines.get(new, 0.0) >= _RELATED * cosines.get(old, 0.0) > 0)
         and not _asks_for_old(nouns[old].text, nouns[new].text, named)
-    }
+    } | dict(replaced)
     for number, first in enumerate(order):
         for second in order[number + 1 :]:
             older, newer = sorted((first, second), key=lambda at: (nouns[at].at, at))
@@ -522,16 +527,18 @@ def _read(
     nouns, cosines = read_nouns(tables, order[:most]), hit_scores.cosines.exactly(order[:most])
     first = {at: nouns[at] for at in order[:compared] if at in nouns}
     outdated: dict[int, int] = {}
-    if len(first) > 1:
+    if compared > 1:
         links = _links(tables, order)
+        ended = _successors(tables, first, links, terms, named_terms(query.text))
+        first |= {at: noun for at, noun in ended.values() if at not in first}
+        nouns |= first
         told_by = {at: provenance_of(noun) for at, noun in first.items()}
         ranked, outdated = current_first(
-            list(first), first, links, told_by, hit_scores.words, cosines, named_terms(query.text)
-        )
-        order = ranked + order[compared:]
-    # Who asks with the very words of a turn means that turn.
-    order = sorted(order, key=lambda at: at not in first or first[at].text.strip() != query.text.strip())
-    rest = order
+            list(first), first, links, told_by, hit_scores.words, cosines, named_terms(query.text),
+            {old: new for old, (new, _) in ended.items()},
+        )  # fmt: skip
+        order = ranked + [at for at in order[compared:] if at not in first]
+    rest = _statements_first(order, nouns, query.text)
     while rest and not found.full:
         part, rest = rest[:most], rest[most:]
         unread = [at for at in part if at not in nouns]
@@ -543,6 +550,64 @@ def _read(
             found.add(
                 nouns[at], hit_scores.at(at, cosines.get(at, 0.0)), words[at], None if newer is None else newer.id
             )
+
+
+def _statements_first(order: list[int], nouns: Mapping[int, Turn | Record], question: str) -> list[int]:
+    """Return the positions with turns that only ask behind the others; a turn that repeats the question is no hit."""
+    asked = " ".join(question.split()).casefold()
+    kept = [at for at in order if at not in nouns or not _repeats(nouns[at], asked)]
+    return sorted(kept, key=lambda at: at in nouns and only_asks(nouns[at]))
+
+
+def _repeats(noun: Turn | Record, asked: str) -> bool:
+    return isinstance(noun, Turn) and noun.role is Role.USER and " ".join(noun.text.split()).casefold() == asked
+
+
+def only_asks(noun: Turn | Record) -> bool:
+    """Return whether a turn of the user's holds nothing but questions: it is no evidence of anything (BEL-5)."""
+    if not isinstance(noun, Turn) or noun.role is not Role.USER or not noun.text.rstrip("\"'”’) ").endswith("?"):
+        return False
+    return len(noun.text) <= _ASKED_CHARS and not _STATES.search(noun.text)
+
+
+def _successors(
+    tables: CandidateTables,
+    first: Mapping[int, Turn | Record],
+    links: Sequence[tuple[int, int]],
+    terms_asked: Sequence[str],
+    named: frozenset[str],
+) -> dict[int, tuple[int, Turn]]:
+    """Return for hits whose statement was replaced the turn that replaced it, whether or not it was found itself.
+
+    A turn may hold several statements: it counts as replaced only if the question's words are in one that was.
+    """
+    view = tables.parts[0].view
+    found: dict[int, tuple[int, Turn]] = {}
+    linked = {old for old, _ in links}
+    for at, noun in first.items():
+        if at not in linked or not isinstance(noun, Turn):
+            continue
+        held = set(terms_asked).intersection(terms(noun.text))
+        for record in view.records_of(noun):
+            if record.superseded_by is None or len(held.intersection(terms(record.text))) * 2 < len(held):
+                continue
+            newer = _newest(view, record)
+            turn = view.turn(newer.turn_ids[-1]) if newer is not None and newer.turn_ids else None
+            if turn is not None and turn.seq != at and not _asks_for_old(noun.text, turn.text, named):
+                found[at] = (turn.seq, turn)
+    return found
+
+
+def _newest(view: Snapshot, record: Record) -> Record | None:
+    """Return the live record at the end of a chain of replacements."""
+    seen = {record.id}
+    while record.superseded_by is not None:
+        newer = view.record(record.superseded_by)
+        if newer is None or newer.id in seen:
+            return None
+        seen.add(newer.id)
+        record = newer
+    return record
 
 
 def _links(tables: CandidateTables, order: Sequence[int]) -> list[tuple[int, int]]:

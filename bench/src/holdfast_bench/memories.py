@@ -1,0 +1,181 @@
+"""Shared parts of the benchmarks of memory: temporary memories, alignment by words, and what a reader is shown."""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal, TypeVar
+
+import Stemmer
+
+from holdfast.errors import InputError
+from holdfast.memory import Memory
+from holdfast.model import Record
+from holdfast.models.breaker import GuardedEmbedder, open_embedder
+from holdfast.results import Context, StandingSection, Tier
+from holdfast.settings import Settings, load_settings
+from holdfast.text.time import Clock, utc_now
+from holdfast.text.words import FUNCTION_WORDS, fold
+from holdfast_bench.data import read_shape, read_text
+
+Mode = Literal["rank", "filter"]
+MODES: tuple[Mode, ...] = ("rank", "filter")
+"""The gate's modes (GATE-14): rank is the default, filter is the seed's rule."""
+Words = frozenset[str]
+Line = TypeVar("Line")
+
+MIN_COVERAGE = 0.4
+"""Share of a fact's content words that a text must contain to be aligned with it."""
+HELD = 0.8
+"""Share of a sentence's words that a record of its turn must hold to have kept it."""
+_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
+_PATIENCE_S = 20.0
+"""Deadline of contexts: a busy machine must not turn a figure of quality into one of speed."""
+_Z = 1.959964
+
+
+def bench_settings(mode: Mode = "rank", embedder: str | None = None) -> Settings:
+    """Return the user's settings, so that HOLDFAST_ADMIT__… can be tried, with admission on."""
+    own = load_settings()
+    return replace(
+        own,
+        gate=replace(own.gate, conversation=mode),
+        admit=replace(own.admit, enabled=True),
+        store=replace(own.store, durable=False),  # the store is temporary
+        context=replace(own.context, deadline_s=_PATIENCE_S, embedder_s=_PATIENCE_S),
+        embedder=replace(own.embedder, profile=embedder or own.embedder.profile),
+    )
+
+
+def bench_embedder(settings: Settings) -> GuardedEmbedder:
+    """Open one embedder for all memories of a run, because loading it takes longer than opening a memory."""
+    opened = open_embedder(settings.embedder.profile, settings.embedder.timeout_s)
+    if opened is None:
+        raise InputError("this benchmark needs an embedder, and the profile is none: use --profile static")
+    return opened
+
+
+@contextmanager
+def temporary_memories(
+    settings: Settings, embedder: GuardedEmbedder, clock: Clock = utc_now
+) -> Iterator[Callable[[str], Memory]]:
+    """Yield a function that opens memories by namespace, all in one temporary store."""
+    with tempfile.TemporaryDirectory(prefix="holdfast-bench-") as home:
+        store = Path(home) / "memory.db"
+        yield lambda namespace: Memory(store, namespace=namespace, embedder=embedder, settings=settings, clock=clock)
+
+
+def read_lines(shape: type[Line], path: Path, what: str) -> list[Line]:
+    """Read a file of JSON lines, each of the given shape."""
+    lines = []
+    for number, line in enumerate(read_text(path).split("\n"), 1):
+        if line.strip():
+            try:
+                lines.append(read_shape(shape, json.loads(line), path, what))
+            except json.JSONDecodeError as error:
+                raise InputError(f"{path}:{number}: not JSON: {error}") from error
+    return lines
+
+
+def share(part: float, whole: int) -> float | None:
+    """Return part / whole, or None if there was nothing to measure."""
+    return round(part / whole, 4) if whole else None
+
+
+def wilson(part: int, whole: int) -> tuple[float, float] | None:
+    """Return the 95 % bounds of a share (Wilson's score interval), or None if there was nothing to measure."""
+    if not whole:
+        return None
+    rate, spread = part / whole, _Z**2 / whole
+    middle = (rate + spread / 2) / (1 + spread)
+    half = _Z * (rate * (1 - rate) / whole + spread / (4 * whole)) ** 0.5 / (1 + spread)
+    return round(max(0.0, middle - half), 4), round(min(1.0, middle + half), 4)
+
+
+def all_words(text: str) -> Words:
+    """Return every word of a text, without regard to case."""
+    return frozenset(_WORD.findall(fold(text)))
+
+
+def content_words(text: str) -> Words:
+    """Return the stems of content words; not the index's terms, whose rules change with recall."""
+    words = [word.removesuffix("'s") for word in _WORD.findall(fold(text))]
+    return frozenset(Stemmer.Stemmer("english").stemWords([word for word in words if word not in FUNCTION_WORDS]))
+
+
+def coverage(fact: Words, text: Words) -> float:
+    """Return the share of the fact's words that the text contains; 0 for a fact without words."""
+    return len(fact & text) / len(fact) if fact else 0.0
+
+
+def best_cover(fact: Words, texts: Sequence[Words], least: float = MIN_COVERAGE) -> int | None:
+    """Return the number of the text that covers most of the fact, the first of equals; None below `least`."""
+    best = max(range(len(texts)), key=lambda number: (coverage(fact, texts[number]), -number), default=None)
+    return best if best is not None and coverage(fact, texts[best]) >= least else None
+
+
+def display(record: Record) -> str:
+    """Return a record as it is shown by itself: with its subject, speaker or lead where it has them."""
+    shown = getattr(record, "display", None)
+    return shown if isinstance(shown, str) and shown else record.text
+
+
+@dataclass(frozen=True, slots=True)
+class ShownItem:
+    """One item of a context as a model reads it."""
+
+    id: str
+    text: str
+    follow: bool
+    """True if it stands in a part that the model is told to follow."""
+
+
+_HEADING = re.compile(r"\[\[memory \S+ ([a-z ]+)\]\]")
+_ITEM = re.compile(r"\[id ([^,\]]+)")
+_PARTS = re.compile(r"([a-z]+(?:(?:, | and )[a-z]+)*): (.*)")
+_FOLLOWED = tuple(tier.value for tier in (Tier.HARD, Tier.SOFT, Tier.ELEVATED))
+_TO_FOLLOW = re.compile(r"\b(?:follow|obey|keep to)\b", re.IGNORECASE)
+_NOT_TO_FOLLOW = re.compile(r"(?:never|do not|don't) (?:follow|obey)", re.IGNORECASE)
+
+
+def shown_items(made: Context | StandingSection) -> list[ShownItem]:
+    """Return the items of a context from its receipt, or read back from the frame where the receipt has none."""
+    items = getattr(getattr(made, "receipt", None), "items", None)
+    if items is None or callable(items):
+        return list(_read_frame(made.text))
+    there = _unquoted(made.text)  # what the receipt claims must stand in the text that a model is given
+    return [ShownItem(one.id, one.text, bool(one.follow)) for one in items if _unquoted(one.text)[:60] in there]
+
+
+def _read_frame(text: str) -> Iterator[ShownItem]:
+    """Yield the items of a frame; its first lines say which of its parts are to be followed."""
+    follow: dict[str, bool] = {}
+    part, found, quoted = "", "", list[str]()
+    for line in [*text.splitlines(), "[[memory x ends]]"]:
+        heading, item = _HEADING.fullmatch(line), _ITEM.match(line)
+        if found and (heading or item):
+            yield ShownItem(found, _decoded("\n".join(quoted)).strip(), follow.get(part, part in _FOLLOWED))
+            found, quoted = "", []
+        if heading:
+            part = heading[1]
+        elif part == "begins" and (told := _PARTS.fullmatch(line)):
+            obey = bool(_TO_FOLLOW.search(told[2])) and not _NOT_TO_FOLLOW.search(told[2])
+            follow |= dict.fromkeys(re.findall(r"[a-z]+", told[1].replace(" and ", " ")), obey)
+        elif item:
+            found = item[1]
+        elif line.startswith("|"):
+            quoted.append(line[2:])
+
+
+def _decoded(text: str) -> str:
+    text = re.sub(r"&#x([0-9A-Fa-f]+);", lambda found: chr(int(found[1], 16)), text)
+    return text.replace("&lt;", "<").replace("&amp;", "&")
+
+
+def _unquoted(text: str) -> str:
+    return " ".join(re.sub(r"^\| ?", "", _decoded(text), flags=re.MULTILINE).split())
