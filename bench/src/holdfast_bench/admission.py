@@ -28,11 +28,6 @@ from typing_extensions import TypedDict  # pydantic supports typing.TypedDict on
 
 from holdfast.errors import InputError
 from holdfast.memory import Memory
-<<<<<<< HEAD
-from holdfast.models.embedder import GuardedEmbedder, open_embedder
-from holdfast.settings import Settings, load_settings
-from holdfast.text.words import FUNCTION_WORDS, fold
-=======
 from holdfast.model import Kind, Record
 from holdfast.probe.metrics import bootstrap_counts, interval_bounds
 from holdfast.testing import FixedClock
@@ -47,7 +42,6 @@ from holdfast_bench.memories import (
     share,
     temporary_memories,
 )
->>>>>>> 22c368e49022ed23e8084464f6ccf962ef4d8434
 
 Kept = NDArray[np.bool_]
 Numbers = NDArray[np.float64]

@@ -20,12 +20,7 @@ from holdfast.admit.extract import answers_question
 from holdfast.errors import InputError
 from holdfast.gate.durability import weigh
 from holdfast.model import Origin, Role, Turn
-<<<<<<< HEAD
 from holdfast.models.embedder import GuardedEmbedder
-from holdfast_bench.admission import MODES, Mode, bench_embedder, bench_settings, share, temporary_memories
-=======
-from holdfast.models.breaker import GuardedEmbedder
->>>>>>> 22c368e49022ed23e8084464f6ccf962ef4d8434
 from holdfast_bench.data import END_OF_TURN, read_dialogues, read_shape, read_text, strings_in
 from holdfast_bench.machine import Progress, run_info
 from holdfast_bench.memories import MODES, Mode, bench_embedder, bench_settings, share, temporary_memories

@@ -16,15 +16,10 @@ from pathlib import Path
 from holdfast.errors import InputError
 from holdfast.memory import Memory
 from holdfast.model import Provenance, Record
-<<<<<<< HEAD
 from holdfast.models.embedder import GuardedEmbedder
-from holdfast_bench.admission import (
-=======
-from holdfast.models.breaker import GuardedEmbedder
 from holdfast_bench.data import read_json, read_shape
 from holdfast_bench.machine import Progress, run_info
 from holdfast_bench.memories import (
->>>>>>> 22c368e49022ed23e8084464f6ccf962ef4d8434
     MIN_COVERAGE,
     MODES,
     Mode,

@@ -27,8 +27,7 @@ from holdfast.demo import NAMESPACE, month
 from holdfast.errors import InputError
 from holdfast.memory import Memory
 from holdfast.model import Kind, Provenance, Turn
-from holdfast.models.breaker import GuardedEmbedder
-from holdfast.models.embedder import Embedder
+from holdfast.models.embedder import Embedder, GuardedEmbedder
 from holdfast.models.onnx import KNOWN, find_installed
 from holdfast.settings import Settings
 from holdfast.text.time import read_moment, utc_now

@@ -9,9 +9,9 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.admit.compare import is_replaced
 from holdfast.admit.extract import Candidate
 from holdfast.admit.ledger import Ledger
-from holdfast.admit.compare import is_replaced
 from holdfast.admit.merge import Add, Drop, Likeness, Merge, Neighbour, Statement, Supersede, Verdict, compare
 from holdfast.admit.merge import decide as decide_merge
 from holdfast.model import Decision, Record, Turn
