@@ -7,7 +7,7 @@ time it speaks of; it never rewrites it.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
@@ -19,6 +19,7 @@ from holdfast.gate.reader import READER_VERSION, Sentence, read_sentences
 from holdfast.model import Kind, Provenance, Role, Turn
 from holdfast.settings import AdmitSettings
 from holdfast.text.time import read_spans
+from holdfast.text.words import sentences
 
 # --- What the user asks to be remembered, in so many words: kept whatever its score says.
 #
@@ -215,6 +216,8 @@ _CONFIRMS = re.compile(r"(?:yes|yeah|yep|yup|right|correct|exactly|indeed|that['
 _KINDS = {"preference": Kind.PREFERENCE, "decision": Kind.DECISION, "rule": Kind.GUIDANCE}
 """Record kinds of the reader's kinds; the others are facts."""
 _LEAD_CHARS = 240
+_GROUP_WORDS = 60
+"""Words of sentences that lean on each other and are kept as one record."""
 
 # ADMIT-5: a direct statement, one that confirms what the assistant said, one that is only implied.
 _DIRECT, _CONFIRMED, _HEDGED = 0.9, 0.7, 0.6
@@ -239,56 +242,80 @@ class DeterministicExtractor:
         )
         read = [one for one in read if not any(start <= one.start < end for start, end in pasted)]
         asked = requested([one.text for one in read])
-        kept: list[Candidate] = []
+        groups: list[list[int]] = []
         slight: list[Candidate] = []
         for number, one in enumerate(read):
             if one.own < self._settings.own and number not in asked:
                 continue
-            is_rule = one.rule >= self._settings.rule
-            if is_rule or number in asked or (one.worth >= self._settings.worth and not _asks(one.text)):
-                kept.append(self._candidate(turn, before, read, number, asked.get(number), is_rule))
+            if self._is_kept(one, number in asked):
+                if groups and groups[-1][-1] == number - 1 and self._leans(read, groups[-1], number):
+                    groups[-1].append(number)
+                else:
+                    groups.append([number])
             elif one.worth >= self._settings.slight and not _asks(one.text):
-                slight.append(replace(self._candidate(turn, before, read, number, None, False), slight=True))
+                slight.append(replace(self._candidate(turn, before, read, [number], asked), slight=True))
         slight.sort(key=lambda one: -one.durability)
+        kept = [self._candidate(turn, before, read, group, asked) for group in groups]
         return kept + slight[: self._settings.slight_per_turn]
+
+    def _is_kept(self, one: Sentence, asked: bool) -> bool:
+        return asked or one.rule >= self._settings.rule or (one.worth >= self._settings.worth and not _asks(one.text))
+
+    def _leans(self, read: Sequence[Sentence], group: Sequence[int], number: int) -> bool:
+        """Return whether a sentence cannot be understood without the kept one before it; a rule goes with rules."""
+        is_rule = [read[at].rule >= self._settings.rule for at in (group[-1], number)]
+        words = sum(len(read[at].text.split()) for at in (*group, number))
+        return read[number].alone < self._settings.alone and is_rule[0] == is_rule[1] and words <= _GROUP_WORDS
 
     def _candidate(
         self,
         turn: Turn,
         before: Sequence[Turn],
         read: Sequence[Sentence],
-        number: int,
-        asked: str | None,
-        is_rule: bool,
+        group: Sequence[int],
+        asked: Mapping[int, str],
     ) -> Candidate:
-        one = read[number]
-        answers = number == 0 and answers_question(before)
-        confidence = _HEDGED if _HEDGE.search(one.text) else _DIRECT
+        ones = [read[number] for number in group]
+        text = turn.text[ones[0].start : ones[-1].start + len(ones[-1].text)]
+        best = max(ones, key=lambda one: max(one.worth, one.rule))
+        request = next((asked[number] for number in group if number in asked), None)
+        confidence = _HEDGED if _HEDGE.search(text) else _DIRECT
         notes: dict[str, object] = {}
-        if answers:
+        if group[0] == 0 and answers_question(before):
             notes["answers"] = before[-1].text[-300:]
-            if _CONFIRMS.match(one.text):
+            if _CONFIRMS.match(text):
                 confidence = min(confidence, _CONFIRMED)
-        if asked:
-            notes["explicit"] = asked
+        if request:
+            notes["explicit"] = request
         else:
-            confidence = min(confidence, round(max(one.worth, one.rule), 2))
-        if one.alone < self._settings.alone and number and len(read[number - 1].text) <= _LEAD_CHARS:
-            notes["lead"] = read[number - 1].text
+            confidence = min(confidence, round(max(best.worth, best.rule), 2))
+        if ones[0].alone < self._settings.alone and (lead := _lead(before, read, group[0])):
+            notes["lead"] = lead
         if speaker := turn.metadata.get("speaker") or turn.metadata.get("name"):
             notes["speaker"] = speaker
-        spans = read_spans(one.text, turn.at)
+        is_rule = request == STANDING or any(one.rule >= self._settings.rule for one in ones)
+        spans = read_spans(text, turn.at)
         return Candidate(
-            text=one.text,
-            kind=Kind.GUIDANCE if is_rule or asked == STANDING else _KINDS.get(one.kind, Kind.FACT),
+            text=text,
+            kind=Kind.GUIDANCE if is_rule else _KINDS.get(best.kind, Kind.FACT),
             confidence=confidence,
             provenance=Provenance.USER_STATED,
             turn_ids=(turn.id,),
-            durability=max(one.worth, one.rule),
+            durability=max(best.worth, best.rule),
             when=When(spans[0].phrase, spans[0].start, spans[0].end) if spans else None,
             criterion=READER_VERSION,
             notes=notes,
         )
+
+
+def _lead(before: Sequence[Turn], read: Sequence[Sentence], number: int) -> str:
+    """Return the line that a sentence depends on: the one before it, or the question it answers; empty if none."""
+    if number:
+        return read[number - 1].text if len(read[number - 1].text) <= _LEAD_CHARS else ""
+    if answers_question(before):
+        question = sentences(before[-1].text)[-1:]
+        return question[0] if question and len(question[0]) <= _LEAD_CHARS else ""
+    return ""
 
 
 def answers_question(before: Sequence[Turn]) -> bool:

@@ -14,7 +14,7 @@ from holdfast.admit.extract import Candidate
 from holdfast.admit.ledger import Ledger
 from holdfast.admit.merge import Add, Drop, Likeness, Merge, Neighbour, Statement, Supersede, Verdict, compare
 from holdfast.admit.merge import decide as decide_merge
-from holdfast.model import Decision, Record, Turn
+from holdfast.model import Decision, Kind, Record, Turn
 from holdfast.models.embedder import Embedder
 from holdfast.settings import Settings
 from holdfast.store.types import Changes, NewRecord, RecordMerge, RecordRetirement
@@ -106,7 +106,8 @@ class Placing:
         best: dict[str, tuple[float, int]] = {}
         for number, candidate in enumerate(candidates):
             for near in self._neighbours(turn, candidate, vectors[number], first + number):
-                if self._ledger.get(near.id).at >= turn.at or not is_replaced(near.text, said):
+                fitting = (near.kind is Kind.GUIDANCE) == (candidate.kind is Kind.GUIDANCE)
+                if not fitting or near.at >= turn.at or not is_replaced(near.text, candidate.text, said):
                     continue
                 best[near.id] = max(best.get(near.id, (-1.0, 0)), (near.cosine, -number))
         return [
