@@ -1,10 +1,10 @@
-# Two commands matter: `make demo` and `make test`. Each sets up what it needs on a machine that has Python >= 3.11 and make.
+# Three commands matter: `make demo`, `make quick` and `make test`. Each sets up what it needs on a machine that has Python >= 3.11 and make.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-postgres check lint types layers torture surfaces browser bench conformance contract clean
+.PHONY: demo quick test test-postgres check lint types layers torture surfaces browser bench conformance contract clean
 
 $(READY): pyproject.toml bench/pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -14,6 +14,23 @@ $(READY): pyproject.toml bench/pyproject.toml
 
 demo: $(READY)  ## remember a sample month of conversations and answer from it
 	$(BIN)/holdfast demo
+
+# The core behaviour of every package: on SQLite, without slow tests, with few examples of each property.
+QUICK := tests/text tests/log/test_history.py tests/log/test_ingest.py tests/store/test_store_errors.py \
+	tests/store/test_older_versions.py tests/models/test_static.py tests/models/test_breaker.py \
+	tests/index/test_segments.py tests/gate/test_salience.py tests/gate/test_durability.py \
+	tests/rules/test_deontic_learned.py tests/admit/test_admission.py tests/admit/test_floor.py \
+	tests/admit/test_merge.py tests/search/test_search.py tests/search/test_when.py \
+	tests/context/test_assemble.py tests/context/test_budget.py tests/context/test_render.py \
+	tests/compact/test_run.py tests/insight/test_history.py tests/insight/test_lookup.py \
+	tests/worker/test_batches.py tests/worker/test_gathering.py tests/upkeep/test_erase.py \
+	tests/upkeep/test_transfer.py tests/upkeep/test_doctor.py tests/probe/test_probes.py \
+	tests/cli/test_memory_verbs.py tests/cli/test_ingest.py tests/serve/test_rpc_protocol.py \
+	tests/serve/http/test_http_verbs.py tests/serve/mcp/test_mcp_tools.py tests/test_memory.py \
+	tests/test_structure.py tests/test_settings.py
+
+quick: $(READY)  ## the core behaviour of every package, on two cores: less than a minute
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m 'not slow and not long' -k 'not postgres' --hypothesis-profile quick $(QUICK)
 
 test: $(READY)  ## every fast test, on two cores
 	$(BIN)/python -m pytest -n 2 --dist worksteal

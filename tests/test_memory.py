@@ -111,6 +111,7 @@ def test_a_context_manager_closes(tmp_path: Path) -> None:
     assert not (tmp_path / "m.db-wal").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("INV-1")
 def test_a_program_that_ends_without_close_ends_cleanly_and_keeps_everything(tmp_path: Path) -> None:
     program = (

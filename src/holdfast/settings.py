@@ -646,8 +646,6 @@ class ServeSettings:
     """At once; each is a thread that waits. A host needs one or two, a machine full of agents some dozens."""
     slow_calls: int = 8
     """Calls of one connection that may take seconds and go on beside its others; the next waits for one to end."""
-    namespaces: int = 64
-    """Memories held open; one that nobody uses makes room for the next. Opening one takes about 10 ms."""
     lifecycle_s: float = 2.0
     """A host waits so long for bootstrap, ingest and compact; what takes longer goes on behind it (SAFE-1)."""
     catch_up_s: float = 2.0

@@ -262,6 +262,7 @@ BAD_REPLIES: dict[str, Reply] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("COMP-5", "INV-5")
 @pytest.mark.parametrize("name", BAD_REPLIES)
 def test_a_failing_model_gives_the_extractive_result_in_time(open_memory: OpenMemory, name: str) -> None:

@@ -113,6 +113,24 @@ def test_given_times_distinguish_repeated_words(memory: Memory) -> None:
 
 
 @pytest.mark.requirement("LOG-7")
+@pytest.mark.parametrize("times_first", [True, False])
+def test_a_history_with_times_and_again_without_adds_nothing(memory: Memory, times_first: bool) -> None:
+    timed = [{**message, "at": f"2026-05-03T18:0{minute}:00Z"} for minute, message in enumerate(TALK)]
+    first, second = (timed, TALK) if times_first else (TALK, timed)
+    turns = memory.ingest_many(first)
+    assert memory.ingest_many(second) == turns
+    assert memory.ingest_many([*second, user("Bye")])[:-1] == turns
+    assert said(memory) == ["Hi", "Hello!", "ok", "Anything else?", "ok", "Bye"]
+
+
+@pytest.mark.requirement("LOG-7")
+def test_a_history_with_some_times_only_is_recognised(memory: Memory) -> None:
+    some = [{**TALK[0], "at": "2026-05-03T18:00:00Z"}, *TALK[1:3], {**TALK[3], "at": "2026-05-03T18:03:00Z"}, TALK[4]]
+    turns = memory.ingest_many(some)
+    assert memory.ingest_many(TALK) == turns and memory.ingest_many(some) == turns
+
+
+@pytest.mark.requirement("LOG-7")
 def test_with_times_given_a_short_part_from_the_middle_adds_nothing(memory: Memory) -> None:
     talk = [user(f"m{n}", at=f"2026-01-01T00:00:{n:02d}Z") for n in range(10)]
     memory.ingest_many(talk)

@@ -128,6 +128,7 @@ def test_an_exact_identifier_comes_before_its_near_twins(memory: Memory, name: s
 # --- the same answers, however far the derived work has come
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("INV-3", "LOG-3")
 def test_the_word_index_changes_no_answer(open_memory: OpenMemory, tmp_path: Path) -> None:
     memory = open_memory(embedder="none", settings=replace(QUICK, index=IndexSettings(tail=10_000)))
@@ -144,6 +145,7 @@ def test_the_word_index_changes_no_answer(open_memory: OpenMemory, tmp_path: Pat
     assert memory.status().words_done == len(month())
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("INV-3")
 def test_folding_vectors_into_segments_changes_no_answer(open_memory: OpenMemory) -> None:
     """Two stores of one month, one with every vector in a segment, one with none."""
@@ -156,6 +158,7 @@ def test_folding_vectors_into_segments_changes_no_answer(open_memory: OpenMemory
         assert [(hit.text, hit.score, hit.semantic) for hit in folded.search(question, limit=50)] == before
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("INV-3")
 @pytest.mark.parametrize("settings", [QUICK, EAGER], ids=["lazy", "eager"])
 def test_reopening_changes_no_answer(open_memory: OpenMemory, settings: object) -> None:
@@ -170,6 +173,7 @@ def test_reopening_changes_no_answer(open_memory: OpenMemory, settings: object) 
     assert answers(open_memory(settings=chosen)) == before
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("RECALL-1")
 def test_the_same_question_twice_gives_the_same_answer(open_memory: OpenMemory) -> None:
     memory = open_memory(settings=EAGER)
@@ -179,6 +183,7 @@ def test_the_same_question_twice_gives_the_same_answer(open_memory: OpenMemory) 
         assert hits(memory, question) == hits(memory, question)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("RECALL-1")
 def test_a_smaller_limit_is_the_head_of_a_larger_one(open_memory: OpenMemory) -> None:
     memory = open_memory()
@@ -322,6 +327,7 @@ def test_an_id_nobody_has_is_not_found(memory: Memory) -> None:
 # --- namespaces
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("INV-4")
 @pytest.mark.parametrize("settings", [QUICK, EAGER], ids=["lazy", "eager"])
 def test_a_noisy_neighbour_changes_no_answer(open_memory: OpenMemory, settings: object) -> None:
@@ -414,6 +420,7 @@ def test_of_the_same_words_the_users_come_first(memory: Memory) -> None:
     assert len(answer) == 4 and len({hit.raw for hit in answer}) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("RECALL-2")
 def test_without_a_preference_the_order_is_the_raw_one(open_memory: OpenMemory) -> None:
     memory = open_memory(settings=replace(QUICK, recall=RecallSettings(user_preference=0.0)))

@@ -8,7 +8,6 @@ from typing import cast
 import pytest
 
 from holdfast.model import SIGNALS
-from holdfast.settings import ServeSettings
 from tests.serve.peers import Answer, OpenPeer, Peer
 
 pytestmark = pytest.mark.requirement("API-2")
@@ -274,7 +273,7 @@ def test_invalid_input_is_named_and_changes_nothing(peer: Peer, method: str, par
 
 
 def test_many_users_keep_their_own_memories(open_peer: OpenPeer) -> None:
-    peer = open_peer(serve=ServeSettings(namespaces=2))
+    peer = open_peer()
     for _ in range(2):
         for number in range(5):
             insert(peer, f"user:u{number}", "f1", f"user {number} sails")

@@ -68,6 +68,7 @@ def patient(open_memory: OpenMemory) -> Memory:
     return memory
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("KEEP-3")
 @pytest.mark.parametrize("tail", [1, 10_000])
 def test_a_clean_store_is_healthy_without_findings(open_memory: OpenMemory, tail: int) -> None:

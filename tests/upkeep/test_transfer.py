@@ -29,6 +29,7 @@ pytestmark = pytest.mark.requirement("KEEP-5")
 NOON = FixedClock(datetime(2026, 5, 4, 12, 0, tzinfo=UTC))
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("INV-3")
 def test_an_import_gives_the_same_ids_records_receipts_and_answers(open_memory: OpenMemory, tmp_path: Path) -> None:
     memory = lived_in(open_memory(settings=EAGER))
@@ -70,6 +71,7 @@ def test_model_proposals_are_imported_without_asking_a_model(open_memory: OpenMe
     assert [one.text for one in other.recent(kind="record") if isinstance(one, Record)] == [reply["text"]]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("INV-3")
 def test_compactions_are_imported(open_memory: OpenMemory, tmp_path: Path) -> None:
     memory, other = open_memory(settings=EAGER), open_memory(file="other.db", settings=EAGER)
@@ -144,6 +146,7 @@ def test_imported_guidance_belongs_to_the_importing_namespace(open_memory: OpenM
     assert [one.text for one in bo.active("s").guidance] == [one.text for one in ana.active("s").guidance]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("KEEP-4", "KEEP-5", "INV-4")
 def test_the_erase_proof_ignores_what_another_namespace_imported(open_memory: OpenMemory, tmp_path: Path) -> None:
     ana, bo = open_memory("ana"), open_memory("bo")

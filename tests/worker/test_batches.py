@@ -17,6 +17,7 @@ from tests.support.memories import QUICK, OpenMemory, month
 _NOW = datetime(2026, 11, 1, tzinfo=UTC)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("INV-3")
 @pytest.mark.parametrize("batch", [1, 7, 400])
 def test_records_receipts_and_signals_do_not_depend_on_batch_size(open_memory: OpenMemory, batch: int) -> None:

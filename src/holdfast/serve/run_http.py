@@ -28,9 +28,8 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
 _METRICS_DIRECTORY = "PROMETHEUS_MULTIPROC_DIR"
-_FILES_PER_MEMORY = 10
-"""Open files: measured 6.4 with one caller each, and further readers have their own connections."""
-_OTHER_FILES = 100
+_OTHER_FILES = 256
+"""Open files besides connections: all namespaces share those of the store, and each thread that reads has three."""
 
 
 @dataclass(frozen=True)
@@ -166,13 +165,13 @@ def _serve(
 
 
 def _raise_file_limit(settings: ServeSettings) -> None:
-    """Allow as many open files as all connections and memories may need together."""
+    """Allow as many open files as all connections and the store may need together."""
     try:
         import resource
     except ModuleNotFoundError:  # Windows has no such limit
         return
     current, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    needed = settings.http_connections + settings.namespaces * _FILES_PER_MEMORY + _OTHER_FILES
+    needed = settings.http_connections + _OTHER_FILES
     if most != resource.RLIM_INFINITY:
         needed = min(needed, most)
     if current != resource.RLIM_INFINITY and current < needed:

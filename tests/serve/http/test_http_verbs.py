@@ -17,6 +17,7 @@ from tests.serve.in_process import call
 from tests.support.memories import QUICK, OpenMemory, WaitingEmbedder
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("API-1", "API-5")
 def test_http_answers_as_verbs_do_in_process(tmp_path: Path) -> None:
     one, other, known = twins(tmp_path)
@@ -73,6 +74,7 @@ def test_unknown_paths_and_methods_are_problems(tmp_path: Path) -> None:
         assert client.get("/v1/search/").status_code == 404, "no second spelling, no redirect"
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("API-5", "INV-4")
 def test_the_namespace_header_selects_the_memory(tmp_path: Path) -> None:
     bo = [(b"holdfast-namespace", "Bö".encode())]
@@ -119,6 +121,7 @@ def test_a_token_of_one_memory_does_not_open_another(tmp_path: Path) -> None:
         assert ana.post("/v1/status", headers={"holdfast-namespace": "bo"}).json()["turns"] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("INV-4", "SAFE-3")
 def test_ids_of_another_namespace_are_unknown_on_every_route(tmp_path: Path, open_memory: OpenMemory) -> None:
     bo = open_memory("bo")
@@ -144,6 +147,7 @@ def test_ids_of_another_namespace_are_unknown_on_every_route(tmp_path: Path, ope
         assert again.why(record.id)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("KEEP-5", "API-5")
 def test_an_http_export_can_be_imported(tmp_path: Path, open_memory: OpenMemory) -> None:
     with served(tmp_path) as server, server.client() as client:
