@@ -367,6 +367,8 @@ class AdmitSettings:
     """A sentence is a standing rule for the assistant from this probability on."""
     own: float = 0.5
     """A sentence counts as the user's own words from this probability on."""
+    own_asked: float = 0.3
+    """… and, where it asks to be remembered, from this one on."""
     alone: float = 0.5
     """A sentence that is less likely to be understood alone keeps the sentence before it as its lead."""
     slight: float = 0.12

@@ -15,11 +15,10 @@ import Stemmer
 
 from holdfast.errors import InputError
 from holdfast.memory import Memory
-from holdfast.model import Record
+from holdfast.model import Clock, Record, utc_now
 from holdfast.models.embedder import GuardedEmbedder, open_embedder
 from holdfast.results import Context, StandingSection, Tier
 from holdfast.settings import Settings, load_settings
-from holdfast.model import Clock, utc_now
 from holdfast.text.words import FUNCTION_WORDS, fold
 from holdfast_bench.data import read_shape, read_text
 

@@ -26,11 +26,11 @@ from holdfast.admit.merge import Drop, Merge, Neighbour, Statement, Supersede, V
 from holdfast.demo import NAMESPACE, month
 from holdfast.errors import InputError
 from holdfast.memory import Memory
-from holdfast.model import Kind, Provenance, Turn
+from holdfast.model import Kind, Provenance, Turn, utc_now
 from holdfast.models.embedder import Embedder, GuardedEmbedder
 from holdfast.models.onnx import KNOWN, find_installed
 from holdfast.settings import Settings
-from holdfast.text.time import read_moment, utc_now
+from holdfast.text.time import read_moment
 from holdfast_bench.data import read_text
 from holdfast_bench.machine import Progress, run_info
 from holdfast_bench.memories import bench_embedder, bench_settings, share, temporary_memories

@@ -23,14 +23,13 @@ from holdfast.text.words import sentences
 
 # --- What the user asks to be remembered, in so many words: kept whatever its score says.
 #
-# "Remember that …", "for the record, …", "call me Max", "from now on …", "never deploy on Fridays". A sentence must
-# begin with it; a question, a quotation and a turn of phrase ("remember that night", "never mind") ask for nothing.
+# "Remember that …", "for the record, …", "call me Max". A sentence must begin with it; a question, a quotation and a
+# turn of phrase ("remember that night") ask for nothing.
 # English. Every pattern is matched at a sentence's beginning and is linear.
 
 
 ASKED = "the user asked to remember it"
 NAMED = "the user said what to call them"
-STANDING = "a standing instruction of the user's"
 
 _LEAD = (
     r"(?>(?:(?:and|but|so|ok|okay|also|oh|well|hi|hey|hello|yes|no|actually|please|pls|just|btw|by the way"
@@ -79,22 +78,6 @@ _NAME_IS = re.compile(
     r"|that|the|written|missing|spelled|misspelled|hard|difficult|too|so|very|always|often|never|a)\b)[^\W\d_]",
     re.IGNORECASE,
 )
-_FROM_NOW = re.compile(
-    rf"{_LEAD}(?:from now on|from today on|from here on|going forward|in (?:the )?future|as a rule|by default)\b[,:]? "
-    r"\S+ \S+|[^?]{8,200} from now on\W*$",
-    re.IGNORECASE,
-)
-_ORDERED = (
-    "add|address|answer|ask|assume|avoid|back up|book|buy|call|check|cite|commit|confirm|convert|copy|delete|deploy"
-    "|edit|email|encrypt|end|explain|format|give|include|keep|link|mail|make|mention|merge|name|open|order|print|push"
-    "|put|quote|recommend|refer|remind|reply|respond|reveal|round|run|save|schedule|send|share|show|sign|speak|start"
-    "|store|suggest|summari[sz]e|talk|tell|test|touch|translate|use|verify|write"
-)
-_ALWAYS = re.compile(
-    rf"{_LEAD}(?>(?:i want you to |you (?:should|must) )?)(?:always|never|don't ever|do not ever) (?>(?:please )?)"
-    rf"(?:{_ORDERED}) (?!(?:up|me wrong|it up|the truth|your best)\b)\S",
-    re.IGNORECASE,
-)
 _MARK = re.compile(r"(?<!\d)[\"“”«»]")  # 30" is a length
 _LEAST = 2
 """Words without which nothing was said: "remember that, ok"."""
@@ -131,7 +114,7 @@ def _request(plain: str) -> str | None:
     called = _CALLS_ME.match(plain)
     if _NAME_IS.match(plain) or (called and _is_name(called)):
         return NAMED
-    return STANDING if _ALWAYS.match(plain) or _FROM_NOW.match(plain) else None
+    return None
 
 
 def _states(request: re.Match[str]) -> bool:
@@ -245,7 +228,7 @@ class DeterministicExtractor:
         groups: list[list[int]] = []
         slight: list[Candidate] = []
         for number, one in enumerate(read):
-            if one.own < self._settings.own and number not in asked:
+            if one.own < (self._settings.own_asked if number in asked else self._settings.own):
                 continue
             if self._is_kept(one, number in asked):
                 if groups and groups[-1][-1] == number - 1 and self._leans(read, groups[-1], number):
@@ -293,7 +276,7 @@ class DeterministicExtractor:
             notes["lead"] = lead
         if speaker := turn.metadata.get("speaker") or turn.metadata.get("name"):
             notes["speaker"] = speaker
-        is_rule = request == STANDING or any(one.rule >= self._settings.rule for one in ones)
+        is_rule = any(one.rule >= self._settings.rule for one in ones)
         spans = read_spans(text, turn.at)
         return Candidate(
             text=text,

@@ -15,13 +15,15 @@ from holdfast.admit.secrets import mask
 from holdfast.compact.abstract import abstract, deserves_model
 from holdfast.compact.prepare import Excerpt
 from holdfast.compact.summarize import Summary, summarize
+from holdfast.gate.own_words import own_words
+from holdfast.gate.reader import read_sentences
 from holdfast.log.acts import COLLECTION, PARTIAL, CompactedRecord, elevated
 from holdfast.log.messages import new_id
 from holdfast.model import Kind, Origin, Provenance, Role, Turn
 from holdfast.models.chat import Chat
 from holdfast.rules.booster import Booster, surface_hint
 from holdfast.rules.detect import norms
-from holdfast.rules.text import Norm
+from holdfast.rules.text import Modality, Norm
 from holdfast.settings import CompactSettings
 from holdfast.text.words import sentences
 
@@ -101,6 +103,10 @@ def clusters(turns: Iterable[Turn], size: int = CompactSettings().size) -> list[
     return [tuple(cluster) for cluster in found]
 
 
+_OWN, _RULE, _UNSURE = 0.5, 0.4, 0.1
+"""Probabilities from which a sentence is the user's own, is a rule, and is one if the patterns say so too."""
+
+
 def _protect(turns: Sequence[Turn], booster: Booster, settings: CompactSettings) -> tuple[list[Shard], list[Excerpt]]:
     """Split turns into guidance shards and excerpts to summarise; only the user's own words give guidance."""
     shards: list[Shard] = []
@@ -109,8 +115,8 @@ def _protect(turns: Sequence[Turn], booster: Booster, settings: CompactSettings)
     for turn in turns:
         found: list[Norm] = []
         if turn.origin is Origin.USER and turn.stability >= settings.stability:
-            found = norms(turn.text[: settings.turn_chars], in_doubt=True)
-            if not found and len(turn.text) <= settings.shard_chars and surface_hint(turn.text):
+            found, may_be = _own_rules(turn.text[: settings.turn_chars])
+            if not found and may_be and len(turn.text) <= settings.shard_chars and surface_hint(turn.text):
                 doubtful.append(turn)
                 continue
         if not found:
@@ -130,6 +136,32 @@ def _protect(turns: Sequence[Turn], booster: Booster, settings: CompactSettings)
         sorted(shards, key=lambda shard: order[shard.turn.id]),
         sorted(excerpts, key=lambda excerpt: order[excerpt.turn.id]),
     )
+
+
+def _own_rules(text: str) -> tuple[list[Norm], bool]:
+    """Return the rules among the user's own sentences, and whether another of them may be one.
+
+    The reader judges whose words a sentence is and whether it is meant for the assistant: an order in a mail that the
+    user shows is no rule of the user's (RULE-4). What the patterns call a rule counts unless the reader is sure it is
+    none (COMP-9).
+    """
+    pasted = [(part.start, part.end) for part in own_words(text).parts]
+    read = [
+        one
+        for one in read_sentences(text, pasted=pasted)
+        if one.own >= _OWN and not any(start <= one.start < end for start, end in pasted)
+    ]
+    cues = {norm.start: norm for norm in norms(text, in_doubt=True)}
+    found: list[Norm] = []
+    may_be = False
+    for one in read:
+        stop = one.start + len(one.text)
+        cue = next((norm for start, norm in cues.items() if one.start <= start < stop), None)
+        may_be = may_be or one.rule >= _UNSURE
+        if one.rule >= _RULE or (cue is not None and one.rule >= _UNSURE):
+            modality, words = (cue.modality, cue.cue) if cue else (Modality.PRESCRIPTION, "the reader")
+            found.append(Norm(one.text, one.start, stop, modality, words))
+    return found, may_be
 
 
 def _guidance_cosines(turns: Sequence[Turn], booster: Booster) -> list[float]:
