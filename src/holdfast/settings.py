@@ -363,7 +363,7 @@ class AdmitSettings:
     """Whether turns are gated and records made of them. Off: a log that is searched, and nothing else."""
     worth: float = 0.5
     """A sentence is kept if the probability that it helps a later conversation is at least this."""
-    rule: float = 0.4
+    rule: float = 0.35
     """A sentence is a standing rule for the assistant from this probability on."""
     own: float = 0.5
     """A sentence counts as the user's own words from this probability on."""
