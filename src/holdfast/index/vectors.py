@@ -78,7 +78,7 @@ def read_vectors(
 def _segments(
     view: Snapshot, namespace: str, space: Space, refs: tuple[BlockRef, ...], fingerprint: str, cache: BlockCache
 ) -> list[Segment]:
-    """The segments of a space, read once; when one is written anew the others stay as they are."""
+    """Read the segments of a space once; when one is rewritten, the others stay cached."""
     key = (namespace, space, "segments", fingerprint)
     last = cache.last(key)
     known = last if isinstance(last, _CachedSegments) else _CachedSegments((), ())
@@ -103,9 +103,9 @@ class _LateVectors:
     """Vectors behind the segments, quantised as they will be, so that folding them into one changes no score."""
 
     folded: int
-    """Where the segments end."""
+    """End of the segments."""
     upto: int
-    """Where the cursor of embedding stood when they were read."""
+    """Position of the embedding cursor when they were read."""
     nums: NDArray[np.int64]
     scales: Scores
     codes: NDArray[np.int8]
@@ -120,7 +120,7 @@ class _LateVectors:
 
     @property
     def told(self) -> tuple[bytes, bytes, bytes]:
-        """What tells it from that of another moment, where no segment does."""
+        """Identity of these vectors, for caches."""
         return self.nums.tobytes(), self.scales.tobytes(), self.codes.tobytes()
 
 
@@ -129,8 +129,8 @@ def _nothing_late(folded: int) -> _LateVectors:
 
 
 def _grown(late: _LateVectors, view: Snapshot, space: Space, fingerprint: str, upto: int, size: int) -> _LateVectors:
-    """What waits now. A vector is written together with the step of its cursor, and stays as it is while the segments
-    do: so what was read behind the cursor is read once. (Beyond it lie those that a rebuild keeps.)
+    """Read the late vectors. A vector is written together with the step of its cursor, and does not change while the
+    segments do: so what was read behind the cursor is read once. (Beyond it lie those that a rebuild keeps.)
     """
     known = late.upto if late.upto <= upto else late.folded  # a snapshot may be older than what is known
     count = int(np.searchsorted(late.nums, known, side="right"))
@@ -219,7 +219,7 @@ def fold(
 # --- Derived work: two further readings of a turn by meaning, made of vectors that are there already.
 #
 # What it tells: of a user's turn, its sentences weighed by how likely each is worth keeping, so that thanks and
-# questions do not blur the statement they stand beside. And its window: the turn together with those before it, for
+# questions do not blur the statement next to them. And its window: the turn together with those before it, for
 # short turns are understood from what they answer.
 
 
@@ -260,7 +260,7 @@ def read_turns(store: Store, namespace: str, embedder: Embedder, settings: Index
 def _tell(
     view: Snapshot, turns: Sequence[Document], embedder: Embedder, settings: IndexSettings
 ) -> tuple[dict[int, Vector], dict[int, bool]]:
-    """What each turn tells; of one sentence, and of others than users, the turn as it is.
+    """Compute the statement vector of each turn; a turn of one sentence, or not of a user, keeps its own vector.
 
     Then those that were read now, and whether by weighing their sentences.
     """
@@ -283,7 +283,7 @@ def _tell(
 
 
 def _weigh(parts: Sequence[Weighed], embedder: Embedder, settings: IndexSettings) -> ReadingsVectors:
-    """Of each turn its sentences' vectors, the likely and the long ones counting more."""
+    """Average the vectors of each turn's sentences, weighted by durability and length."""
     sentences = [sentence for one in parts for sentence in one.sentences]
     likely = np.array([chance for one in parts for chance in one.each], np.float32) + np.float32(settings.told_floor)
     # A vector of a sentence is of unit length; the longer sentence has more to tell.
@@ -310,7 +310,7 @@ def _windows(
     """Each turn's vector and those of the turns before it in its session, together."""
     rows = [told[turn.num] for turn in turns]
     lines: dict[int, list[int]] = {}  # by session its last turns, as rows
-    nothing = len(turns)  # a row of zeros, for those who have nobody before them
+    nothing = len(turns)  # a row of zeros, for turns without one before them
     before = np.full((len(turns), width), nothing, np.int64)
     earlier: list[Vector] = []
     for at, turn in enumerate(turns):
