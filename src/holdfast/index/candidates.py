@@ -462,7 +462,7 @@ class Columns:
         )
 
     @cached_property
-    def told_by(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def record_turns(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The records that a turn of the first table made, and the positions of those turns."""
         records, turns = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
         first = self._pools[0]
@@ -480,7 +480,7 @@ class Columns:
         """Documents behind the first table that no turn of it made."""
         alone = np.ones(self.size, np.bool_)
         alone[: self._pools[0].size] = False
-        alone[self.told_by[0]] = False
+        alone[self.record_turns[0]] = False
         return np.flatnonzero(alone)
 
     @cached_property

@@ -72,7 +72,7 @@ def read_vectors(
     if len(late.nums):
         segments.append(late.segment)
     # Versions of segments never come again, so with one of them the cursors tell what waits behind it.
-    return Vectors(segments, (refs, folded, upto) if refs else late.told)
+    return Vectors(segments, (refs, folded, upto) if refs else late.identity)
 
 
 def _segments(
@@ -119,7 +119,7 @@ class _LateVectors:
         return self.nums.nbytes + self.scales.nbytes + self.codes.nbytes
 
     @property
-    def told(self) -> tuple[bytes, bytes, bytes]:
+    def identity(self) -> tuple[bytes, bytes, bytes]:
         """Identity of these vectors, for caches."""
         return self.nums.tobytes(), self.scales.tobytes(), self.codes.tobytes()
 
@@ -240,16 +240,16 @@ def read_turns(store: Store, namespace: str, embedder: Embedder, settings: Index
         turns = [turn for turn in view.documents(Space.TURN, done, settings.batch) if turn.num <= embedded]
         if not turns:
             return 0
-        told, read = _tell(view, turns, embedder, settings)
-        windows = _windows(view, turns, told, fingerprint, settings.window_turns)
+        statement, read = _statement_vectors(view, turns, embedder, settings)
+        windows = _windows(view, turns, statement, fingerprint, settings.window_turns)
         upto = turns[-1].num
         changes = Changes(fingerprint=fingerprint)
         moves = []
         changes.vectors += [
-            (Space.TOLD, num, told[num].tobytes() if weighed else AS_TURN) for num, weighed in read.items()
+            (Space.TOLD, num, statement[num].tobytes() if weighed else AS_TURN) for num, weighed in read.items()
         ]
         changes.vectors += [(Space.WINDOW, num, scale.tobytes()) for num, scale in windows.items()]
-        for space, made in ((Space.TOLD, told), (Space.WINDOW, windows)):
+        for space, made in ((Space.TOLD, statement), (Space.WINDOW, windows)):
             moves.append(Move(stages[space], done, upto))
             if upto - folded >= settings.vector_tail:
                 fold(view, space, changes, made, folded, upto)
@@ -257,7 +257,7 @@ def read_turns(store: Store, namespace: str, embedder: Embedder, settings: Index
     return len(turns) if store.advance(namespace, moves, changes) else 0
 
 
-def _tell(
+def _statement_vectors(
     view: Snapshot, turns: Sequence[Document], embedder: Embedder, settings: IndexSettings
 ) -> tuple[dict[int, Vector], dict[int, bool]]:
     """Compute the statement vector of each turn; a turn of one sentence, or not of a user, keeps its own vector.
@@ -265,21 +265,23 @@ def _tell(
     Then those that were read now, and whether by weighing their sentences.
     """
     stored = view.vectors(Space.TURN, embedder.profile.fingerprint, [turn.num for turn in turns])
-    told = {num: np.frombuffer(data, "<f4") for num, data in stored}
+    statement = {num: np.frombuffer(data, "<f4") for num, data in stored}
     # A rebuild asks no model: what was read once stays as it was read.
     known = dict(view.vectors_between(Space.TOLD, embedder.profile.fingerprint, turns[0].num - 1, turns[-1].num))
-    told.update({num: np.frombuffer(data, "<f4") for num, data in known.items()})
+    statement.update({num: np.frombuffer(data, "<f4") for num, data in known.items()})
     read_ahead([turn for turn in turns if turn.num not in known])
     parts: list[tuple[int, Weighed]] = []
     for turn in turns:
-        if turn.sort == _USER and turn.num not in known and told[turn.num].any():
+        if turn.sort == _USER and turn.num not in known and statement[turn.num].any():
             weighed = statements(turn.text)
             if len(weighed.sentences) > 1:
                 parts.append((turn.num, weighed))
     if parts:
-        told.update(zip([num for num, _ in parts], _weigh([one for _, one in parts], embedder, settings), strict=True))
+        statement.update(
+            zip([num for num, _ in parts], _weigh([one for _, one in parts], embedder, settings), strict=True)
+        )
     by_sentences = {num for num, _ in parts}
-    return told, {turn.num: turn.num in by_sentences for turn in turns if turn.num not in known}
+    return statement, {turn.num: turn.num in by_sentences for turn in turns if turn.num not in known}
 
 
 def _weigh(parts: Sequence[Weighed], embedder: Embedder, settings: IndexSettings) -> ReadingsVectors:
@@ -305,10 +307,10 @@ def _embed(parts: Sequence[Weighed], sentences: Sequence[str], embedder: Embedde
 
 
 def _windows(
-    view: Snapshot, turns: Sequence[Document], told: Mapping[int, Vector], fingerprint: str, width: int
+    view: Snapshot, turns: Sequence[Document], statement: Mapping[int, Vector], fingerprint: str, width: int
 ) -> dict[int, Vector]:
     """Each turn's vector and those of the turns before it in its session, together."""
-    rows = [told[turn.num] for turn in turns]
+    rows = [statement[turn.num] for turn in turns]
     lines: dict[int, list[int]] = {}  # by session its last turns, as rows
     nothing = len(turns)  # a row of zeros, for turns without one before them
     before = np.full((len(turns), width), nothing, np.int64)

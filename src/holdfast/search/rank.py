@@ -97,7 +97,7 @@ def _spread(sample: Scores, uncovered: Positions) -> tuple[float, float]:
     return mean, max(float(np.einsum("i,i->", base, base)) / count - mean * mean, 0.0) ** 0.5
 
 
-def answering(
+def fuse(
     tables: CandidateTables,
     words: LexicalScores,
     meaning: SemanticScores | None,
@@ -116,9 +116,11 @@ def answering(
         score = worded.of(words.scores)
         score[columns.absent] = 0
         return score
-    uncovered, told = meaning.coverage.uncovered, _scale(meaning.told, meaning.coverage.uncovered, among)
+    uncovered, statement = meaning.coverage.uncovered, _scale(meaning.statement, meaning.coverage.uncovered, among)
     window = _scale(meaning.window, uncovered, among, settings.window)
-    worth = None if replies else _worth(meaning, told, columns, among, settings)  # only user's statements have a prior
+    worth = (
+        None if replies else _worth(meaning, statement, columns, among, settings)
+    )  # only user's statements have a prior
     few = np.float32(2.0 * (1.0 - _crowd(tables)) / max(words.ceiling, _NO_SPREAD))
 
     def by_words(scores: Scores) -> Scores:
@@ -131,7 +133,7 @@ def answering(
     # Piece by piece: the twelve steps of one take place in the processor's cache, which the columns do not fit in.
     for piece in _pieces(tables.parts[0].pool.size, columns.size):
         part = by_words(words.scores[piece])
-        near = told.of(meaning.told[piece])
+        near = statement.of(meaning.statement[piece])
         part += near * np.float32(settings.told)
         if worth is not None:
             part += worth.of(near * columns.prior[piece])
@@ -140,10 +142,10 @@ def answering(
         score[piece] = part
     score[uncovered] = by_words(words.scores[uncovered])
     score[columns.absent] = 0
-    records, turns = columns.told_by  # a record has the window of its turn; one without a turn has none
+    records, turns = columns.record_turns  # a record has the window of its turn; one without a turn has none
     score[records] += window.of(meaning.window[turns]) * meaning.coverage.mask[turns]
     alone = columns.alone
-    score[alone] += told.of(meaning.told[alone]) * np.float32(settings.window) * meaning.coverage.mask[alone]
+    score[alone] += statement.of(meaning.statement[alone]) * np.float32(settings.window) * meaning.coverage.mask[alone]
     # Without a vector (another script, or not embedded yet) the words that are shared speak for it as well: else
     # an exact word would rank behind whatever is nearest by accident (RECALL-9).
     shared = uncovered[words.scores[uncovered] > 0]
@@ -152,13 +154,13 @@ def answering(
 
 
 def _worth(
-    meaning: SemanticScores, told: _Scale, columns: Columns, among: int | None, settings: RecallSettings
+    meaning: SemanticScores, statement: _Scale, columns: Columns, among: int | None, settings: RecallSettings
 ) -> _Scale:
     """Return the scale of statement scores times the prior, from a sample."""
-    size = len(meaning.told) if among is None else among
+    size = len(meaning.statement) if among is None else among
     step = _step(among)
     uncovered = _sampled(meaning.coverage.uncovered, size, step)
-    sample = told.of(meaning.told[:size:step])
+    sample = statement.of(meaning.statement[:size:step])
     sample[uncovered] = 0
     mean, spread = _spread(sample * columns.prior[:size:step], uncovered)
     return _Scale(np.float32(mean), np.float32(0 if spread < _NO_SPREAD else settings.worth / spread))
@@ -186,7 +188,7 @@ def preference(tables: CandidateTables, replies: bool, settings: RecallSettings)
     return np.float32(settings.user_preference * _crowd(tables) * (-1.0 if replies else 1.0))
 
 
-def wishes(tables: CandidateTables, wanted: Mark, windows: Sequence[Window], settings: RecallSettings) -> Scores | None:
+def boosts(tables: CandidateTables, wanted: Mark, windows: Sequence[Window], settings: RecallSettings) -> Scores | None:
     """Boost documents that have the wanted marks, or were said in the time that the question names."""
     if not wanted and not windows:
         return None
@@ -223,7 +225,7 @@ def said_in(windows: Sequence[Window], at: NDArray[np.int64]) -> Scores:
     return best
 
 
-def with_context(
+def with_session_prior(
     tables: CandidateTables, scores: Scores, speaker: NDArray[np.int64] | None, settings: RecallSettings
 ) -> Scores:
     """A document's own score, and what the surroundings of its turn say for it: who said it, the question it answers,
@@ -244,7 +246,7 @@ def with_context(
     if speaker is not None:
         extra[speaker] += np.float32(settings.speaker_preference)
     raised: Scores = scores + extra
-    records, turns = columns.told_by
+    records, turns = columns.record_turns
     raised[records] = scores[records] + extra[turns]
     return raised
 
@@ -284,7 +286,7 @@ def seed_scores(
     score = _AGE * recent + _SCOPE * scope
     weight = _AGE + _SCOPE
     if meaning is not None:
-        score = score + _COSINE * np.clip(meaning.told, 0.0, 1.0)
+        score = score + _COSINE * np.clip(meaning.statement, 0.0, 1.0)
         weight += _COSINE
     return (score / weight * _quality(tables)).astype(np.float32)
 
@@ -351,7 +353,7 @@ _AGAIN = 4  # documents that one turn may be: itself and its records, hardly eve
 _DIGITS = 5  # the last bits depend on the order of a sum, and must not decide between two that say the same
 
 
-def echo(
+def feedback(
     tables: CandidateTables,
     meaning: SemanticScores,
     vectors: GatheredVectors,
@@ -384,7 +386,7 @@ def _likeness(vectors: Scores, like: Scores) -> NDArray[np.float64]:
 
 def _apart(tables: CandidateTables, positions: Positions) -> Positions:
     """Without what the same turn says again: a turn and its record are one hit."""
-    records, turns = tables.columns.told_by
+    records, turns = tables.columns.record_turns
     owners = positions.copy()
     if len(records):
         places = np.minimum(np.searchsorted(records, positions), len(records) - 1)

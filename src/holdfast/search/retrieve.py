@@ -21,7 +21,7 @@ from holdfast.index.vectors import Vectors, exact, read_vectors
 from holdfast.model import Kind, to_micros
 from holdfast.models.embedder import Embedder
 from holdfast.search.question import EmbeddedQuery, Speaker, embed_query
-from holdfast.search.rank import answering
+from holdfast.search.rank import fuse
 from holdfast.settings import RecallSettings
 from holdfast.store.rows import kind_number
 from holdfast.store.snapshot import Snapshot
@@ -162,7 +162,7 @@ class VectorCoverage:
 class SemanticScores:
     """The query's dot product with each vector of a document, by position; 0 where there is none."""
 
-    told: Scores
+    statement: Scores
     window: Scores
     coverage: VectorCoverage
     segments: Sequence[Sequence[Segment]] = ()
@@ -180,22 +180,22 @@ def scan_tables(tables: CandidateTables, fingerprint: str, question: Scores, cac
         partial(_coverage, tables, read, fingerprint, cache),
     )
     aimed = question - _usual(tables.parts[0], read[0].segments, len(question))
-    told = np.zeros(tables.columns.size, np.float32)
+    statement = np.zeros(tables.columns.size, np.float32)
     _scan(
         aimed,
         [
-            (segment, told[start : start + table.pool.size])
+            (segment, statement[start : start + table.pool.size])
             for table, start, one in zip(tables.parts, tables.starts, read, strict=True)
             for segment in one.segments
         ],
-        alone=len(told) < _MANY,
+        alone=len(statement) < _MANY,
     )
-    told[coverage.uncovered] = 0  # digests that are left out have vectors too
-    window = told.copy()
+    statement[coverage.uncovered] = 0  # digests that are left out have vectors too
+    window = statement.copy()
     for table, start in zip(tables.parts, tables.starts, strict=True):
         if table.space is Space.TURN:
             _add_earlier(table, window[start : start + table.pool.size], fingerprint, cache)
-    return SemanticScores(told, window, coverage, [one.segments for one in read])
+    return SemanticScores(statement, window, coverage, [one.segments for one in read])
 
 
 def scanned_space(table: CandidateTable) -> Space:
@@ -270,7 +270,7 @@ def gather(
     return GatheredVectors(positions, codes * scales[:, None], scales)
 
 
-def _add_earlier(table: CandidateTable, told: Scores, fingerprint: str, cache: BlockCache) -> None:
+def _add_earlier(table: CandidateTable, statement: Scores, fingerprint: str, cache: BlockCache) -> None:
     """Make products with turns those with their windows: the products of a window's turns, added up, over the length of
     their sum. No codes to scan.
     """
@@ -281,11 +281,11 @@ def _add_earlier(table: CandidateTable, told: Scores, fingerprint: str, cache: B
         (size, read.version),
         partial(_lengths, read.segments, size),
     )
-    first, second = (earlier.take(told) for earlier in table.pool.line)
-    told += first
-    told += second
-    told *= lengths
-    np.round(told, _DIGITS, out=told)
+    first, second = (earlier.take(statement) for earlier in table.pool.line)
+    statement += first
+    statement += second
+    statement *= lengths
+    np.round(statement, _DIGITS, out=statement)
 
 
 def _lengths(segments: Sequence[Segment], size: int) -> tuple[Scores, int]:
@@ -430,9 +430,7 @@ class Retriever:
         if question.vector is not None and self.embedder is not None:
             meaning = scan_tables(self.tables, self.embedder.profile.fingerprint, question.vector, self.cache)
             stage("meaning", meaning.coverage.count, "")
-        return RetrievalScores(
-            question, words, meaning, answering(self.tables, words, meaning, self.replies, self.settings)
-        )
+        return RetrievalScores(question, words, meaning, fuse(self.tables, words, meaning, self.replies, self.settings))
 
     def cosines(self, answer: RetrievalScores) -> Cosines:
         """Return the cosines of documents with the query of this answer."""

@@ -17,7 +17,7 @@ from holdfast.insight.lookup import recent_turns
 from holdfast.model import Hit, Hits, Kind, Origin, Provenance, Receipt, Record, Role, Stage, Turn
 from holdfast.models.embedder import Embedder, Thresholds
 from holdfast.search.question import asks_for_replies, identifiers, named_speaker, named_terms, read_question
-from holdfast.search.rank import echo, preference, said_in, seed_scores, spread_of, wishes, with_context
+from holdfast.search.rank import boosts, feedback, preference, said_in, seed_scores, spread_of, with_session_prior
 from holdfast.search.retrieve import Cosines, GatheredVectors, Query, RetrievalScores, Retriever, barred
 from holdfast.search.when import ParsedQuestion, Recency, Window
 from holdfast.settings import RecallSettings, Settings
@@ -338,14 +338,14 @@ def search(
         answering, note = _with_sides(retriever, answer, asked)
         preferred = preference(tables, replies, settings.recall)
         own = answering + tables.columns.own * preferred
-        wanted = wishes(tables, wanted_marks(query.text), windows, settings.recall)
+        wanted = boosts(tables, wanted_marks(query.text), windows, settings.recall)
         if wanted is not None:
             own += wanted
         for table, start in zip(tables.parts, tables.starts, strict=True):
             for nums, _ in table.holders.of(identifiers(answer.question.terms)):
                 own[start + nums] += np.float32(settings.recall.identifier_preference)
         spoken = None if speaker is None else speaker.turns
-        fused = with_context(tables, own, spoken, settings.recall)
+        fused = with_session_prior(tables, own, spoken, settings.recall)
         best = _candidates(fused, out, count + settings.recall.echo_among, tables.columns)
         vectors = retriever.vectors(answer, best)
         if answer.meaning is not None and vectors is not None:
@@ -353,7 +353,7 @@ def search(
                 own[spoken] += np.float32(settings.recall.speaker_preference)
             near = _top(best, fused, settings.recall.echo_among, tables.columns)
             first = _in_order(near, own, tables.columns)  # by their own scores, without context
-            fused[near] += echo(tables, answer.meaning, vectors, first, near, settings.recall)
+            fused[near] += feedback(tables, answer.meaning, vectors, first, near, settings.recall)
         best = _top(best, fused, count, tables.columns)  # none of the others was raised
     watch.stage("weighed", len(windows), note or "times that the question names")
     best = _in_order(best, fused, tables.columns)
@@ -524,9 +524,9 @@ def _read(
     outdated: dict[int, int] = {}
     if len(first) > 1:
         links = _links(tables, order)
-        told_by = {at: provenance_of(noun) for at, noun in first.items()}
+        provenances = {at: provenance_of(noun) for at, noun in first.items()}
         ranked, outdated = current_first(
-            list(first), first, links, told_by, hit_scores.words, cosines, named_terms(query.text)
+            list(first), first, links, provenances, hit_scores.words, cosines, named_terms(query.text)
         )
         order = ranked + order[compared:]
     # Who asks with the very words of a turn means that turn.
