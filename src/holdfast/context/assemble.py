@@ -33,7 +33,7 @@ from holdfast.store.snapshot import Snapshot
 from holdfast.store.store import Store
 from holdfast.text.words import query_terms
 
-# --- The operator's rules as they stand in the frame, made once and kept while the files stay as they are
+# --- The operator's rules as rendered in the frame, cached while the files do not change
 # (CTX-7).
 #
 # Rules are escaped, counted and explained when they change, not with every turn nor for every session: 2,000 of them
@@ -60,7 +60,7 @@ class RulesInFrame:
 
 
 class _RenderedRules:
-    """Rules of the same files, and how they stand in the frames that were asked for."""
+    """Rules of the same files, as rendered in the frames of several sessions."""
 
     def __init__(self, nodes: Sequence[Node]) -> None:
         self.nodes = list(nodes)
@@ -69,7 +69,7 @@ class _RenderedRules:
         self._seen = skeleton("\n".join(f"{node.path} {' '.join(node.heading)} {node.text}" for node in nodes)).lower()
 
     def like(self, frame: ContextFrame) -> RulesInFrame | None:
-        """How they stand in another frame, if they are written and counted alike in this one: a text that holds the
+        """Return them as rendered in another frame, if they look the same in this one: a text that holds the
         frame's own mark is not.
         """
         if frame.mark in self._seen:
@@ -81,7 +81,7 @@ class RuleCache:
     def __init__(self, counter: TokenCounter) -> None:
         self._counter = counter
         self._kept: dict[tuple[str, ...], _RenderedRules] = {}
-        """By the files they stand in."""
+        """By the files that hold them."""
 
     def of(self, frame: ContextFrame, nodes: Sequence[Node], pieces: Pieces) -> RulesInFrame:
         files = tuple(dict.fromkeys(node.path for node in nodes))
@@ -117,21 +117,21 @@ class RuleCache:
         ]  # fmt: skip
         bodies = {one.item: pieces.body(one.item) for one in soft}
         known = known_rules(items, soft)
-        behind = [replace(one, told=receipt_line(one, bodies[one.candidate.item])) for one in known.behind]
+        behind = [replace(one, receipt=receipt_line(one, bodies[one.candidate.item])) for one in known.behind]
         return RulesInFrame(items, soft, prefix, tokens, replace(known, behind=behind), bodies, considered)
 
 
-def receipt_line(verdict: TierDecision, tokens: int) -> Considered:
-    item, candidate = verdict.candidate.item, verdict.candidate
+def receipt_line(decision: TierDecision, tokens: int) -> Considered:
+    item, candidate = decision.candidate.item, decision.candidate
     return Considered(
         id=item.id,
-        tier=verdict.tier.value,
+        tier=decision.tier.value,
         kind=item.kind,
         origin=item.origin,
         text=beginning(item),
         tokens=tokens,
-        included=verdict.included,
-        reason=verdict.reason,
+        included=decision.included,
+        reason=decision.reason,
         at=item.at,
         score=candidate.score,
         similarity=round(candidate.similarity, 4),
@@ -155,19 +155,19 @@ _LONG_CHARS = 4000  # a candidate that is left out and longer than this is not e
 
 
 def considered(made: Allotment, pieces: Pieces) -> list[Considered]:
-    """Every candidate but the rules, which are told once for all turns."""
-    return [verdict.told or _line(verdict, pieces) for verdict in made.verdicts]
+    """Return the receipt's lines about every candidate except the rules, whose lines are cached."""
+    return [decision.receipt or _line(decision, pieces) for decision in made.decisions]
 
 
-def _line(verdict: TierDecision, pieces: Pieces) -> Considered:
-    item = verdict.candidate.item
-    counted = verdict.included or len(item.text) <= _LONG_CHARS
-    return receipt_line(verdict, pieces.body(item) if counted else len(item.text) // 4)
+def _line(decision: TierDecision, pieces: Pieces) -> Considered:
+    item = decision.candidate.item
+    counted = decision.included or len(item.text) <= _LONG_CHARS
+    return receipt_line(decision, pieces.body(item) if counted else len(item.text) // 4)
 
 
 def tier_uses(made: Allotment, ruled: RulesInFrame, pieces: Pieces) -> tuple[TierUse, ...]:
     uses = [TierUse(Tier.HARD.value, len(ruled.considered), len(ruled.hard), ruled.hard_tokens, None)]
-    candidates = Counter(verdict.tier for verdict in made.decided)
+    candidates = Counter(decision.tier for decision in made.decided)
     candidates[Tier.SOFT] += len(made.behind)
     for tier in (Tier.TAIL, Tier.SOFT, Tier.ELEVATED, Tier.RECALLED):
         items = made.tiers.get(tier, [])
@@ -225,7 +225,7 @@ class Assembler:
             return self._breaker.call(
                 lambda: self._patience.run(lambda: self._assemble(request, conversation, started), seconds)
             )
-        except InputError:  # a rule file that is not there: the operator must hear of it
+        except InputError:  # a rule file that is not there: the operator must know
             raise
         except HoldfastError as error:
             return self.untouched(request, str(error), started)
@@ -336,7 +336,7 @@ class Assembler:
 
 
 class _Steps:
-    """What was done, with how much of it and how long it took."""
+    """Steps of an assembly, with their counts and times."""
 
     def __init__(self, started: float) -> None:
         self._last = started
@@ -353,7 +353,9 @@ def _ms_since(started: float) -> float:
 
 
 def _shortened(made: Allotment) -> str | None:
-    cut = [verdict.candidate.item.id for verdict in made.decided if verdict.included and verdict.candidate.shortened]
+    cut = [
+        decision.candidate.item.id for decision in made.decided if decision.included and decision.candidate.shortened
+    ]
     return f"shown by its beginning and end, for it is very long: {', '.join(cut)}" if cut else None
 
 

@@ -1,4 +1,4 @@
-"""Who gets how many tokens (CTX-2): a pure function of candidates, a budget and a counter.
+"""Allotment of tokens to tiers (CTX-2): a pure function of candidates, a budget and a counter.
 
 Rules and the tail's base come first and are never cut. Guidance has its share of what is left, then guidelines, then
 the tail's extension; what remains is for recall, which is starved before guidance. Everything is counted as it is
@@ -69,7 +69,7 @@ class Pieces:
 
 
 Choose = Callable[[Sequence[TierCandidate], int, Pieces], Mapping[int, Item]]
-"""Which recalled candidates fit into so many tokens, by their number, each as it is to be shown."""
+"""Chooses the recalled candidates that fit into a number of tokens; returns them by number, as they are shown."""
 
 
 @dataclass(frozen=True)
@@ -78,20 +78,20 @@ class TierDecision:
     candidate: TierCandidate
     included: bool
     reason: str
-    told: Considered | None = None
+    receipt: Considered | None = None
     """Its line of the receipt, where that was made before."""
 
 
 @dataclass(frozen=True)
 class KnownRules:
-    """What is worked out when rules change, not with every turn: there may be thousands."""
+    """Facts about the rules, computed when they change and not with every turn: there may be thousands."""
 
     hard_texts: Mapping[str, str]
-    """What the rules say, and which of them says it."""
+    """Texts of the hard rules, with the id of the rule."""
     soft_texts: Mapping[str, Sequence[int]]
-    """What guidelines say, as it is compared, and which of them say it."""
+    """Texts of guidelines in the form that is compared, with the guidelines that say them."""
     behind: Sequence[TierDecision]
-    """Of each guideline, what is decided if the prefix ends before it and nothing else says it."""
+    """The decision on each guideline if the prefix ends before it and nothing else says it."""
 
 
 def known_rules(hard: Iterable[Item], soft: Sequence[TierCandidate]) -> KnownRules:
@@ -113,7 +113,7 @@ _BEHIND = "behind the first guideline that did not fit"
 
 @dataclass
 class Allotment:
-    """What goes in, in the order it is shown, and what was decided about every candidate."""
+    """The items that go in, in the order they are shown, and the decision on every candidate."""
 
     tiers: dict[Tier, list[Item]] = field(default_factory=dict)
     limits: dict[Tier, int | None] = field(default_factory=dict)
@@ -122,12 +122,12 @@ class Allotment:
     behind: list[TierDecision] = field(default_factory=list)
     """Those on guidelines behind the prefix: there may be thousands, most of them known before."""
     behind_at: int = 0
-    """Where they stand among the others."""
+    """Their place among the others."""
     over: str | None = None
-    """What could not be kept within the budget, in words (CTX-4)."""
+    """Explanation of what exceeds the budget (CTX-4)."""
 
     @property
-    def verdicts(self) -> list[TierDecision]:
+    def decisions(self) -> list[TierDecision]:
         return [*self.decided[: self.behind_at], *self.behind, *self.decided[self.behind_at :]]
 
     def give_way(self) -> bool:
@@ -146,7 +146,7 @@ class Allotment:
 def _given_way(one: TierDecision, tier: Tier, gone: Item) -> TierDecision:
     if one.tier is not tier or one.candidate.item.id != gone.id:
         return one
-    return replace(one, included=False, reason="no room: the whole counts for more than its lines", told=None)
+    return replace(one, included=False, reason="no room: the whole counts for more than its lines", receipt=None)
 
 
 def allot(
@@ -159,14 +159,14 @@ def allot(
     settings: ContextSettings,
     known: KnownRules | None = None,
 ) -> Allotment:
-    """`hard` with its tokens stands in any case. `known` is of these rules, where it was worked out before."""
+    """Share the budget between the tiers. `hard` rules are always in; `known` are facts about the rules, if cached."""
     soft = candidates.get(Tier.SOFT, ())
     known = known or known_rules(hard, soft)
     made = Allotment(limits={Tier.HARD: None})
-    told = _StatedTexts(known.hard_texts)
+    stated = _StatedTexts(known.hard_texts)
     base = [one for one in candidates.get(Tier.TAIL, ()) if one.base]
     made.tiers[Tier.HARD] = list(hard)
-    made.tiers[Tier.TAIL] = _take_all(Tier.TAIL, base, told, made)
+    made.tiers[Tier.TAIL] = _take_all(Tier.TAIL, base, stated, made)
     must = pieces.frame_tokens + hard_tokens + pieces.tier(Tier.TAIL, made.tiers[Tier.TAIL])
     left = budget - must
     bound = bool(hard or made.tiers[Tier.TAIL])
@@ -177,34 +177,34 @@ def allot(
     share = int(settings.elevated_share * budget)
     limit = share if made.over else min(share, left)
     made.limits[Tier.ELEVATED] = max(limit, 0)
-    left -= _take_nearest(candidates.get(Tier.ELEVATED, ()), limit, pieces, told, made)
+    left -= _take_nearest(candidates.get(Tier.ELEVATED, ()), limit, pieces, stated, made)
     limit = min(int(settings.soft_share * budget), left)
     made.limits[Tier.SOFT] = max(limit, 0)
-    left -= _take_prefix(soft, limit, pieces, told, made, known)
+    left -= _take_prefix(soft, limit, pieces, stated, made, known)
     before = [one for one in candidates.get(Tier.TAIL, ()) if not one.base]
-    left -= _extend_tail(before, left, pieces, told, made, settings)
+    left -= _extend_tail(before, left, pieces, stated, made, settings)
     made.limits[Tier.TAIL] = None
     made.limits[Tier.RECALLED] = max(left, 0)
-    _take_chosen(candidates.get(Tier.RECALLED, ()), left, pieces, told, made, choose)
+    _take_chosen(candidates.get(Tier.RECALLED, ()), left, pieces, stated, made, choose)
     return made
 
 
 class _StatedTexts:
-    """What is in already, by turns and by words: nothing is said twice (CTX-5)."""
+    """Texts and turns that are in already: nothing is said twice (CTX-5)."""
 
     def __init__(self, rules: Mapping[str, str]) -> None:
         self._rules = rules
         self._turns: dict[str, str] = {}
         self.texts: dict[str, str] = {}
-        """What is said, rules aside, and by which item."""
+        """Texts other than rules, with the id of the item."""
 
     def add(self, one: TierCandidate) -> None:
         self.texts.setdefault(plain(one.item.text), one.item.id)
-        for turn_id in one.turn_ids if one.whole else ():  # a part of a turn does not stand for the rest of it
+        for turn_id in one.turn_ids if one.whole else ():  # a part of a turn does not cover the rest of it
             self._turns.setdefault(turn_id, one.item.id)
 
     def by(self, candidate: TierCandidate) -> str | None:
-        """The item that says it already."""
+        """Return the item that says it already, if any."""
         holders = {self._turns.get(turn_id) for turn_id in candidate.turn_ids}
         if holders and None not in holders:
             return next(iter(holders))
@@ -212,24 +212,24 @@ class _StatedTexts:
         return self._rules.get(text) or self.texts.get(text)
 
 
-def _take_all(tier: Tier, candidates: Sequence[TierCandidate], told: _StatedTexts, made: Allotment) -> list[Item]:
+def _take_all(tier: Tier, candidates: Sequence[TierCandidate], stated: _StatedTexts, made: Allotment) -> list[Item]:
     taken = []
     for one in candidates:
         if not one.out:
             taken.append(one.item)
-            told.add(one)
+            stated.add(one)
         made.decided.append(TierDecision(tier, one, not one.out, one.reason))
     return taken
 
 
 def _take_nearest(
-    candidates: Sequence[TierCandidate], limit: int, pieces: Pieces, told: _StatedTexts, made: Allotment
+    candidates: Sequence[TierCandidate], limit: int, pieces: Pieces, stated: _StatedTexts, made: Allotment
 ) -> int:
-    """The nearest first, as many as fit; shown in the order they were said, which changes least from turn to turn."""
+    """Take the nearest first, as many as fit; show them by time, which changes least from turn to turn."""
     taken: list[TierCandidate] = []
     spent = 0
     for one in candidates:
-        reason, known = one.reason, told.by(one)
+        reason, known = one.reason, stated.by(one)
         included = False
         if not one.out and known is not None:
             reason = f"said by {known}"
@@ -240,7 +240,7 @@ def _take_nearest(
         if included:
             taken.append(one)
             spent = tokens
-            told.add(one)
+            stated.add(one)
         made.decided.append(TierDecision(Tier.ELEVATED, one, included, reason))
     made.tiers[Tier.ELEVATED] = [one.item for one in _in_time(taken)]
     return spent
@@ -250,18 +250,18 @@ def _take_prefix(
     candidates: Sequence[TierCandidate],
     limit: int,
     pieces: Pieces,
-    told: _StatedTexts,
+    stated: _StatedTexts,
     made: Allotment,
     rules: KnownRules,
 ) -> int:
-    """The longest prefix in source order: the first that does not fit ends it, however short the next one is."""
+    """Take the longest prefix in source order: the first that does not fit ends it, however short the next one is."""
     taken: list[Item] = []
     spent, ended = 0, False
     for number, one in enumerate(candidates):
         if ended:
-            made.behind, made.behind_at = _behind(rules, number, told), len(made.decided)
+            made.behind, made.behind_at = _behind(rules, number, stated), len(made.decided)
             break
-        known = told.by(one)
+        known = stated.by(one)
         included = False
         if one.out or known is not None:
             reason = one.reason if one.out else f"said by {known}"
@@ -278,19 +278,19 @@ def _take_prefix(
         if included:
             taken.append(one.item)
             spent = tokens
-            told.add(one)
+            stated.add(one)
         made.decided.append(TierDecision(Tier.SOFT, one, included, reason))
     made.tiers[Tier.SOFT] = taken
     return spent
 
 
-def _behind(rules: KnownRules, number: int, told: _StatedTexts) -> list[TierDecision]:
+def _behind(rules: KnownRules, number: int, stated: _StatedTexts) -> list[TierDecision]:
     """The verdicts on guidelines from this one on, after the prefix has ended."""
     behind = list(rules.behind[number:])
-    for text, sayer in told.texts.items():
+    for text, sayer in stated.texts.items():
         for place in rules.soft_texts.get(text, ()):
             if place >= number and rules.behind[place].reason == _BEHIND:
-                behind[place - number] = replace(rules.behind[place], reason=f"said by {sayer}", told=None)
+                behind[place - number] = replace(rules.behind[place], reason=f"said by {sayer}", receipt=None)
     return behind
 
 
@@ -298,11 +298,11 @@ def _extend_tail(
     before: Sequence[TierCandidate],
     left: int,
     pieces: Pieces,
-    told: _StatedTexts,
+    stated: _StatedTexts,
     made: Allotment,
     settings: ContextSettings,
 ) -> int:
-    """One pair more where the base is short: an answer with its question, never more than that."""
+    """Add one pair where the base is short: an answer with its question, never more."""
     base = made.tiers[Tier.TAIL]
     spent = pieces.tier(Tier.TAIL, base)
     pair = [one for one in before if not one.out]
@@ -319,25 +319,30 @@ def _extend_tail(
     if reason or not pair:
         return 0
     for one in pair:
-        told.add(one)
+        stated.add(one)
     made.tiers[Tier.TAIL] = [*(one.item for one in pair), *base]
     return tokens - spent
 
 
 def _take_chosen(
-    candidates: Sequence[TierCandidate], left: int, pieces: Pieces, told: _StatedTexts, made: Allotment, choose: Choose
+    candidates: Sequence[TierCandidate],
+    left: int,
+    pieces: Pieces,
+    stated: _StatedTexts,
+    made: Allotment,
+    choose: Choose,
 ) -> None:
     open_ones: list[int] = []
     reasons: dict[int, str] = {}
     for number, one in enumerate(candidates):
-        known = None if one.out else told.by(one)
+        known = None if one.out else stated.by(one)
         if one.out:
             reasons[number] = one.reason
         elif known is not None:
             reasons[number] = f"said by {known}"
         else:
             open_ones.append(number)
-            told.add(one)
+            stated.add(one)
     room = left - pieces.heading(Tier.RECALLED)
     chosen = choose([candidates[number] for number in open_ones], room, pieces) if room > 0 else {}
     shown = {open_ones[number]: item for number, item in chosen.items()}
@@ -354,7 +359,7 @@ def _take_chosen(
 
 
 def _in_time(candidates: Sequence[TierCandidate]) -> list[TierCandidate]:
-    """As it was said: items that stay from turn to turn keep their order."""
+    """Sort by time: items that stay from turn to turn keep their order."""
     return sorted(candidates, key=lambda one: (one.item.at is not None, one.item.at, one.seq, one.item.id))
 
 
@@ -368,7 +373,7 @@ _CHARS_A_TOKEN = 4
 
 @dataclass(frozen=True)
 class Packing:
-    """How recalled candidates are chosen for one question."""
+    """Choice of recalled candidates for one question."""
 
     words: Set[str]
     """Its terms."""
@@ -376,7 +381,7 @@ class Packing:
     index: IndexSettings
 
     def __call__(self, candidates: Sequence[TierCandidate], room: int, pieces: Pieces) -> Mapping[int, Item]:
-        """As many as fit, by worth: the score less what the tokens cost. One that does not fit makes way."""
+        """Take as many as fit, by worth: the score less the cost of the tokens. One that does not fit is left out."""
         shown: dict[int, Item] = {}
         days: set[str] = set()
         for rank, item in self._by_worth(candidates, pieces):
@@ -390,22 +395,22 @@ class Packing:
         return shown
 
     def _by_worth(self, candidates: Sequence[TierCandidate], pieces: Pieces) -> Iterator[tuple[int, Item]]:
-        """With their rank in the search, the best first; a word that is new among those before counts for something."""
+        """Return them with their rank, best first; a word of the question that none before has raises the score."""
         worth = [self._worth(one, pieces) for one in candidates]
-        told: set[str] = set()
-        waiting = [(-worth[rank] - self._news(one, told), rank) for rank, one in enumerate(candidates)]
+        stated: set[str] = set()
+        waiting = [(-worth[rank] - self._news(one, stated), rank) for rank, one in enumerate(candidates)]
         heapify(waiting)
         while waiting:
             _, best = waiting[0]
-            now = (-worth[best] - self._news(candidates[best], told), best)
+            now = (-worth[best] - self._news(candidates[best], stated), best)
             heapreplace(waiting, now)  # news only fade: who is still first with today's is the best
             if waiting[0] == now:
                 heappop(waiting)
-                told.update(candidates[best].words)
+                stated.update(candidates[best].words)
                 yield best, candidates[best].item
 
-    def _news(self, candidate: TierCandidate, told: Set[str]) -> float:
-        return self.settings.coverage * sum(word not in told for word in candidate.words)
+    def _news(self, candidate: TierCandidate, stated: Set[str]) -> float:
+        return self.settings.coverage * sum(word not in stated for word in candidate.words)
 
     def _worth(self, candidate: TierCandidate, pieces: Pieces) -> float:
         length = len(candidate.item.text)

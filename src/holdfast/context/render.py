@@ -20,8 +20,8 @@ from holdfast.errors import InputError
 from holdfast.results import Tier
 from holdfast.text.time import read_moment
 
-# --- Stored text made harmless: it can be read as it was, and can neither end its frame, speak as another nor
-# hide.
+# --- Escaping of stored text against prompt injection: it stays readable, and can neither end its frame, imitate
+# another role nor hide.
 #
 # The escape is the one every model and most people know: `&lt;`, `&amp;` and `&#x200B;`. It is lossless: `decode` gives
 # back every character that `encode` was given. What is escaped is what could be taken for structure by a chat template,
@@ -54,7 +54,7 @@ _VIRAMA = 9  # Unicode's combining class of the sign that joins two consonants
 
 
 def hidden_places(text: str) -> list[int]:
-    """Where `text` has characters that must be shown by their number, in order. Linear in the text."""
+    """Return the places of characters that must be shown by their number, in order, in linear time."""
     if text.isascii():
         if text.replace("\n", "").replace("\t", "").isprintable():
             return []
@@ -66,7 +66,7 @@ def hidden_places(text: str) -> list[int]:
 
 
 def _walk(text: str, doubtful: set[str]) -> list[int]:
-    """Marks and joiners depend on what stands before them, so the text is read from left to right."""
+    """Read from left to right: marks and joiners depend on the characters before them."""
     places = []
     marks = _MOST_MARKS  # a mark with nothing to sit on would sit on the frame's own letters
     for i, character in enumerate(text):
@@ -83,7 +83,7 @@ def _walk(text: str, doubtful: set[str]) -> list[int]:
 
 @lru_cache(maxsize=4096)
 def _is_plain(character: str) -> bool:
-    """Whether it can be seen wherever it stands; blanks of every width can."""
+    """Return True if the character is visible in any place; blanks of every width are."""
     if character in _PLAIN_BLANKS:
         return True
     if character in _INVISIBLE_LETTERS or unicodedata.category(character) in ("Mn", "Me"):
@@ -99,7 +99,7 @@ def _is_mark(character: str) -> bool:
 
 
 def _belongs(text: str, i: int) -> bool:
-    """Whether a joiner or a selector does here what it is for."""
+    """Return True if a joiner or a selector has its proper use here."""
     before = text[i - 1] if i else ""
     after = text[i + 1 : i + 2]
     if text[i] in _EMOJI_SELECTORS:
@@ -136,7 +136,7 @@ def _is_joined(character: str) -> bool:
     )
 
 
-# --- Characters that pass for others: a text's skeleton in plain letters and signs, one for one.
+# --- Homoglyphs: a text's skeleton in plain letters and signs, one for one.
 #
 # A forged role header in full-width, mathematical or Cyrillic letters reads like the real one to a model, and
 # becomes it under a tokenizer that normalises. So what is forbidden is looked for in the skeleton; the text itself
@@ -207,8 +207,8 @@ _ALIKE = {
     '"': "ˮʺ",
     " ": "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000",
 }
-"""What Unicode keeps apart and the eye does not: the letters of the forbidden words and the signs around them. Those of
-Cyrillic and Greek stand in for a plain letter here and nowhere else; a Russian text is not changed by it."""
+"""Homoglyphs of the letters of forbidden words and of the signs around them. Those of
+Cyrillic and Greek replace a plain letter here and nowhere else; a Russian text is not changed by it."""
 
 
 def skeleton(text: str) -> str:
@@ -239,7 +239,7 @@ _BRACKETED = (
     "call_id model_settings think img img_break img_end prefix suffix middle gmask smask mask cls sep pad unk bos eos "
     "control_1 begin_of_text end_of_text"
 )
-"""Special tokens that stand in square brackets (Llama 2, Mistral, GLM, BERT)."""
+"""Special tokens in square brackets (Llama 2, Mistral, GLM, BERT)."""
 
 _MARKED = re.compile("[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]")
 # Each pattern begins with the sign it is about, so that a text without that sign costs next to nothing.
@@ -247,14 +247,14 @@ _OPENER = re.compile(r"<(?<!<<)<*+(?=[^\s\d=-]|\d\w{0,16}>)")
 """A tag, a comment, <|im_start|>, <<SYS>>, <0x0A>; not: a < b, x << 2, <=, <- and <3."""
 _FENCE = re.compile(r"```+|~~~+")
 _OWN = re.compile(r"&(?=lt;|amp;|#x[0-9A-Fa-f]{1,6};)")
-"""What decode would read as ours."""
+"""Text that `decode` would take for an escape."""
 
 
 _UNSEEN = "\ufffd"
 """Stands in the skeleton for a character that is shown by its number: no letter, no blank. Behind it or before it a
 word is as bare as at the edge of a line, even where Unicode counts the character as a letter (a Hangul filler)."""
 _SIGN = re.compile(r"[&<\[#:`~]")
-"""What every pattern begins with, in a text without look-alikes."""
+"""Characters that every pattern begins with, in a text without homoglyphs."""
 
 
 class _Spoken:
@@ -288,16 +288,16 @@ _spoken = cache(_Spoken)
 _ENTITY = re.compile(r"&(?:lt|amp|#x([0-9A-Fa-f]{1,6}));")
 _NAMED = {"<": "&lt;", "&": "&amp;"}
 _FIELD_SIGNS = frozenset("\n\t,[]")
-"""What separates the fields of a heading: kept apart from their values."""
+"""Separators of the fields of a heading, which their values may not contain."""
 
 
 def encode(text: str, mark: str = "") -> str:
-    """`text` so that it can stand behind a frame's quotation sign; lines stay lines. `mark` is the frame's own id."""
+    """Escape a text that follows a frame's quotation sign; lines stay lines. `mark` is the frame's own id."""
     return text if _escape_is_plain(text, mark) else _shown(text, _places(text, mark))
 
 
 def _escape_is_plain(text: str, mark: str) -> bool:
-    """Whether there is nothing to look for: no character but plain ones, and none that a pattern begins with."""
+    """Return True if only plain characters occur, and none that a pattern begins with."""
     return (
         text.isascii()
         and text.replace("\n", "").replace("\t", "").isprintable()
@@ -315,7 +315,7 @@ def encode_field(text: str, mark: str = "") -> str:
 
 
 def decode(text: str) -> str:
-    """What `encode` or `encode_field` was given."""
+    """Return the text that `encode` or `encode_field` was given."""
     return _ENTITY.sub(_character, text)
 
 
@@ -374,7 +374,7 @@ def _entity(character: str) -> str:
 
 
 _MARK_LETTERS = 12
-"""60 bits: whoever stores text has one guess at each, and learns nothing from a wrong one."""
+"""60 bits: an attacker who stores text has one guess per frame, and learns nothing from a wrong one."""
 _SECRET_BYTES = 16
 """A shorter secret could itself be guessed."""
 
@@ -436,7 +436,7 @@ class Item:
     id: str
     text: str
     origin: str
-    """Who vouches for it: an origin of turns (user, tool, …) or a provenance of records (user_stated, …)."""
+    """Its source: an origin of turns (user, tool, …) or a provenance of records (user_stated, …)."""
     kind: str
     """turn, fact, preference, guidance, rule, …"""
     at: datetime | None = None
@@ -444,13 +444,13 @@ class Item:
     speaker: str = ""
     session: str = ""
     place: str = ""
-    """Where an authored item stands, as FILE:LINE."""
+    """Place of an authored item, as FILE:LINE."""
 
 
 def render(frame: ContextFrame, tiers: Mapping[Tier, Sequence[Item]], notices: Iterable[str] = ()) -> str:
     """The whole block: the frame's words, then the parts that hold something, in the order of the tiers.
 
-    Notices (the budget could not be kept, a model did not answer) come last: what stands before them stays the same.
+    Notices (the budget was exceeded, a model did not answer) come last, so that the text before them stays the same.
     """
     pieces = [frame.opening]
     for tier in Tier:
@@ -463,7 +463,7 @@ def render(frame: ContextFrame, tiers: Mapping[Tier, Sequence[Item]], notices: I
 
 
 def render_item(frame: ContextFrame, item: Item, after: Item | None = None) -> str:
-    """One item as it stands behind `after` in its tier (None: first): its day and session where they change, the line
+    """Render one item that follows `after` in its tier (None: first): its day and session where they change, the line
     that names it, and its text behind bars.
     """
     quoted = encode(item.text, frame.mark).replace("\n", "\n" + BAR)

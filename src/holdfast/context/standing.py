@@ -1,6 +1,6 @@
-"""The light prompt section: what stands about a namespace, without a question, for an early pass (API-3).
+"""The light prompt section: the surest records of a namespace, without a question (API-3).
 
-Guidance that compaction protected comes first, then what the user prefers, decided and told, the surest first. It is
+Guidance that compaction protected comes first, then preferences, decisions and facts of the user, surest first. It is
 framed and escaped as everything else that a model is handed.
 """
 
@@ -17,13 +17,13 @@ from holdfast.store.snapshot import Snapshot
 
 _KINDS = (Kind.GUIDANCE, Kind.PREFERENCE, Kind.DECISION, Kind.FACT)
 _NEWEST = 200
-"""Of each kind that are looked at: a section of 500 tokens holds about ten."""
+"""Records read per kind: a section of 500 tokens holds about ten."""
 
 
 def standing_section(
     view: Snapshot, secret: bytes, namespace: str, budget: int, counter: TokenCounter
 ) -> StandingSection:
-    """As many records as fit, each whole; one that is too long is left out and the next is tried."""
+    """Return as many whole records as fit; one that is too long is left out and the next is tried."""
     frame = ContextFrame.of(secret, "", namespace)
     tiers: dict[Tier, list[Item]] = {}
     taken: list[Record] = []
@@ -52,7 +52,7 @@ def _surest(view: Snapshot) -> Iterator[Record]:
 
 
 def _tier(record: Record, view: Snapshot) -> Tier | None:
-    """Where it may stand, by the checks that a context makes: guidance that holds no longer stands nowhere."""
+    """Return the tier of a record, by the checks that a context makes; None for guidance that is no longer valid."""
     if not is_protected(record):
         return Tier.RECALLED
     read = view.turns_by_id(record.turn_ids)

@@ -1,4 +1,4 @@
-"""What each tier may hold: candidates as items, with what speaks for them and what keeps them out (CTX-1, CTX-3)."""
+"""Candidates of each tier, with the reasons for and against them (CTX-1, CTX-3)."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ from holdfast.text.words import query_terms, split_passages, terms
 _SPACES = re.compile(r"\s+")
 _KEPT_CHARS = 1000
 _SHORT = 16
-"""A text below this must be a whole message to count as visible: "ok" stands in many."""
+"""A text below this must be a whole message to count as visible: "ok" is part of many."""
 _BEFORE_CHARS = 300  # of an earlier message that a short question takes along
 _SYSTEM = frozenset({"system", "developer"})
 
 
 def plain(text: str) -> str:
-    """How texts are compared: spaces and case do not tell two apart."""
+    """Normalise a text for comparison: spaces and case do not count."""
     return _plain_again(text) if len(text) <= _KEPT_CHARS else _plain(text)
 
 
@@ -66,7 +66,7 @@ class Conversation:
         """The same messages with the frame behind the leading system messages.
 
         The host's own instructions stay first, for they are the widest prefix that a prompt cache can hold, and the
-        frame stands before the conversation it is about.
+        frame comes before the conversation it is about.
         """
         leading = 0
         while leading < len(self._said) and self._said[leading][0] in _SYSTEM:
@@ -74,7 +74,7 @@ class Conversation:
         return [*self._messages[:leading], {"role": "system", "content": text}, *self._messages[leading:]]
 
     def shows(self, text: str, by_user: bool = False) -> bool:
-        """Whether the messages (of the user alone) hold this text."""
+        """Return True if the messages (of the user only, if asked) contain this text."""
         wanted = plain(text)
         wholes, together = self._by_user if by_user else self._by_anyone
         return wanted in wholes or (len(wanted) >= _SHORT and wanted in together)
@@ -88,7 +88,7 @@ class Conversation:
         return _shown([text for role, text in self._said if role in ("user", "human")])
 
     def query(self, enough: int, most_chars: int) -> str:
-        """What is asked: the user's last message; with too few words to look for, what was said before it as well."""
+        """Return the query: the user's last message, and if it has too few words, the messages before it."""
         users = [text for role, text in self._said if role in ("user", "human") and text.strip()]
         if not users:
             others = [text for role, text in self._said if role not in _SYSTEM and text.strip()]
@@ -135,7 +135,7 @@ def _speakable(text: str) -> str:
 # Search ranks by more than nearness and has a floor of its own; the elevated tier asks for the similarity alone.
 
 
-_OTHERS = 4  # pieces of guidance that nothing protected: they stand in the receipt, and are not in the context
+_OTHERS = 4  # pieces of unprotected guidance, listed in the receipt and not in the context
 _READ_CHARS = 20_000  # of a shard, for the words it shares
 
 
@@ -143,9 +143,9 @@ _READ_CHARS = 20_000  # of a shard, for the words it shares
 class Guidance:
     record: Record
     similarity: float | None
-    """Cosine with the question; None where meaning is silent, or its vector is not made yet."""
+    """Cosine with the question; None without an embedder, or if the record has no vector yet."""
     shared: float
-    """Share of the question's words that it holds, looked at where meaning is silent."""
+    """Share of the question's words that it contains, used if there is no cosine."""
 
 
 def near_guidance(
@@ -170,23 +170,23 @@ def near_guidance(
     cosines: dict[int, float] = {}
     if asked.vector is not None and embedder is not None:
         mark = embedder.profile.fingerprint
-        products, heard = scan(view, namespace, Space.RECORD, pool.size, mark, asked.vector, cache, among=nums)
-        known = nums[heard]
-        nearest = known[np.lexsort((-known, -pool.index[known].astype(np.int64), -products[heard]))]
+        products, covered = scan(view, namespace, Space.RECORD, pool.size, mark, asked.vector, cache, among=nums)
+        known = nums[covered]
+        nearest = known[np.lexsort((-known, -pool.index[known].astype(np.int64), -products[covered]))]
         cosines = exact(view, Space.RECORD, mark, asked.vector, _worth_reading(nearest.tolist(), protected, limit))
-        nums = nums[~heard]
+        nums = nums[~covered]
     # The newest by the line that made it: a rebuild numbers records otherwise.
     ranked = sorted(cosines, key=lambda num: (-cosines[num], -int(pool.index[num]), -num))
     newest = nums[np.lexsort((-nums, -pool.index[nums].astype(np.int64)))]
-    silent = _worth_reading(newest.tolist(), protected, limit - len(ranked))
-    records = view.records([*ranked, *silent])
+    uncovered = _worth_reading(newest.tolist(), protected, limit - len(ranked))
+    records = view.records([*ranked, *uncovered])
     words = frozenset(asked.terms)
     found = [Guidance(records[num], cosines[num], 0.0) for num in ranked if num in records]
-    return found + [Guidance(records[num], None, _shared(records[num], words)) for num in silent if num in records]
+    return found + [Guidance(records[num], None, _shared(records[num], words)) for num in uncovered if num in records]
 
 
 def _worth_reading(nums: list[int], protected: frozenset[int], limit: int) -> list[int]:
-    """The first that compaction protected; of the others, which can only be told why they are out, a few."""
+    """Return the first protected ones, and a few of the others for the receipt."""
     others = frozenset([num for num in nums if num not in protected][:_OTHERS])
     return [num for num in nums if num in protected or num in others][: max(limit, 0)]
 
@@ -212,9 +212,9 @@ class TierCandidate:
     score: float = 0.0
     similarity: float = 0.0
     words: tuple[str, ...] = ()
-    """Of the question, that it holds."""
+    """Words of the question that it contains."""
     base: bool = False
-    """Of the tail: never cut."""
+    """Part of the tail that is never cut."""
     shortened: bool = False
     whole: bool = True
     """It says all that its turns say."""
@@ -239,7 +239,7 @@ def hard_and_soft(nodes: Sequence[Node]) -> tuple[list[TierCandidate], list[Tier
         )
         twice = (node.heading, node.digest) in known
         known.add((node.heading, node.digest))
-        reason = "stands in the rules already" if twice else "a rule, never cut" if node.kind is NodeKind.HARD else ""
+        reason = "already among the rules" if twice else "a rule, never cut" if node.kind is NodeKind.HARD else ""
         found[node.kind].append(TierCandidate(item, reason, out=twice))
     return found[NodeKind.HARD], found[NodeKind.SOFT]
 
@@ -306,7 +306,7 @@ def _why_not_elevated(
 
 
 def is_protected(record: Record) -> bool:
-    """Whether a compaction set it aside word for word."""
+    """Return True if a compaction kept it word for word."""
     return record.kind is Kind.GUIDANCE and COMPACTION in record.metadata
 
 
@@ -323,7 +323,7 @@ def why_gone(turns: Sequence[Turn], view: Snapshot) -> str:
 
 
 def _is_replaced(turns: Sequence[Turn], view: Snapshot) -> bool:
-    """Whether the rule was: not what its turn replaced itself, nor another statement of the same turn alone."""
+    """Return True if the rule was replaced, not only another statement of the same turn."""
     said = {turn.seq for turn in turns}
     if not any(older in said for older, _ in view.successors(sorted(said))):
         return False
@@ -373,7 +373,7 @@ _TELLING = 0.5  # a passage with less than this part of the best one's words is 
 
 
 def excerpt(text: str, words: Set[str], passages: int, settings: IndexSettings) -> str:
-    """So many of its passages, in order, with marks where something is left out; the whole if it is short.
+    """Return some of its passages in order, with marks where something is left out; the whole text if it is short.
 
     A word of the question that few passages of the text hold says more about which one is meant.
     """
