@@ -22,7 +22,7 @@ import numpy as np
 
 from holdfast.models.bert import Arrays, Floats, Layer, layer_norm, restore, token_table
 from holdfast.models.embedder import ID_BYTES, shipped_embedder
-from holdfast.text.sentences import sentences
+from holdfast.text.words import sentences
 
 CLS, SEP, LINE = 101, 102, 1
 """Ids of the vocabulary: BERT's own marks, and an unused one for a line break."""
