@@ -164,11 +164,13 @@ class AsyncMemory:
         self,
         messages: Sequence[Mapping[str, object]],
         session: str = DEFAULT_SESSION,
-        budget: int = 4000,
+        budget: int = 1000,
         rules: Iterable[str | os.PathLike[str]] | str | os.PathLike[str] = (),
         memory_budget: int | None = None,
+        prompt_budget: int | None = None,
     ) -> Context:
-        return await _in_thread(self._memory.context, messages, session, budget, rules, memory_budget)
+        given = (messages, session, budget, rules, memory_budget, prompt_budget)
+        return await _in_thread(self._memory.context, *given)
 
     async def standing(self, tokens: int | None = None) -> StandingSection:
         return await _in_thread(self._memory.standing, tokens)

@@ -435,27 +435,31 @@ class Memory:
         self,
         messages: Sequence[Mapping[str, object]],
         session: str = DEFAULT_SESSION,
-        budget: int = 4000,
+        budget: int = 1000,
         rules: Iterable[str | os.PathLike[str]] | str | os.PathLike[str] = (),
         memory_budget: int | None = None,
+        prompt_budget: int | None = None,
     ) -> Context:
         """Add what a model should know to the messages: rules, recent turns, guidance and memories.
 
-        `budget` is the host's whole budget in tokens, of which a quarter is used, or `memory_budget` gives the tokens
-        themselves. On any failure, and past the deadline, `.messages` is the list that was given and `.degraded` says
-        why.
+        `budget` is the number of tokens for all of it; `memory_budget` is another name for it. `prompt_budget` is the
+        host's whole budget instead, of which a quarter is used. On any failure, and past the deadline, `.messages` is
+        the list that was given and `.degraded` says why.
         """
         from holdfast.context.assemble import Request
 
         if not isinstance(messages, Sequence):  # what can be read only once would be gone when it is given back
             raise InputError(f"messages must be a list of messages, not {type(messages).__name__}")
-        tokens = _tokens("budget", budget)
-        share = int(self._settings.context.share * tokens)
+        if memory_budget is not None and prompt_budget is not None:
+            raise InputError("memory_budget and prompt_budget are two ways to set the same budget; give one of them")
+        tokens = _tokens("budget", budget) if memory_budget is None else _tokens("memory_budget", memory_budget)
+        if prompt_budget is not None:
+            tokens = int(self._settings.context.share * _tokens("prompt_budget", prompt_budget))
         request = Request(
             self.namespace,
             messages,
             self._session(session),
-            share if memory_budget is None else _tokens("memory_budget", memory_budget),
+            tokens,
             _rule_files(rules),
             self._shared.clock(),
         )

@@ -237,6 +237,10 @@ class Hit:
     """The namespace that was searched, or `global`."""
     outdated_by: str | None = None
     """Id of the hit that replaced it, if any."""
+    speaker: str = ""
+    """Name of the speaker, where one is known."""
+    lead: str = ""
+    """The sentence before a record's text, where the text needs it to be understood."""
 
 
 class Hits(list[Hit]):

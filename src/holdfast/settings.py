@@ -512,10 +512,9 @@ class ContextSettings:
     """Contents of a context (docs/context.md)."""
 
     share: float = 0.25
-    """Share of the host's budget for everything that Holdfast adds (CTX-2); `memory_budget` gives the tokens
-    themselves."""
+    """Of the host's whole budget (`prompt_budget`), for everything Holdfast adds (CTX-2)."""
     soft_share: float = 0.30  # of that, for the operator's guidelines (CTX-2)
-    elevated_share: float = 0.15  # of that, for the guidance that compaction protected (CTX-2)
+    elevated_share: float = 0.15  # of that, for the user's rules: 400 tokens at least, but at most .4 of it (CTX-2)
     tail_turns: int = 4  # of the session, always (CTX-2)
     tail_tokens: int = 128  # a shorter tail is extended by one pair of turns (CTX-2)
     tail_chars: int = 20_000
@@ -528,7 +527,9 @@ class ContextSettings:
     candidates: int = 100
     """Hits that packing chooses among. An item takes 30 tokens at least, so a budget of 4,000 holds no more."""
     guidance: int = 64
-    """Nearest shards that are looked at: .15 of a budget of 32,000 holds no more of them."""
+    """The user's rules that are looked at, the nearest to the question first."""
+    seed_guidance: bool = False
+    """Only the rules that a compaction protected and that are near the question, as the seeds have it (CTX-3)."""
     length_cost: float = 1.0
     """When the budget chooses, a memory's score less this for each time that it is e times as long as …"""
     length_free: int = 80

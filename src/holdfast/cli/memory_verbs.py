@@ -179,9 +179,12 @@ def context(
     target: MemoryTarget,
     file: Annotated[str, argument('Messages as JSON; "-" reads stdin.', "FILE")] = "-",
     session: Annotated[str, option(HELP["context"]["session"], "--session", "-s", metavar="NAME")] = "default",
-    budget: Annotated[int, option(HELP["context"]["budget"], "--budget", metavar="N")] = 4000,
+    budget: Annotated[int, option(HELP["context"]["budget"], "--budget", metavar="N")] = 1000,
     memory_budget: Annotated[
         int | None, option(HELP["context"]["memory_budget"], "--memory-budget", metavar="N")
+    ] = None,
+    prompt_budget: Annotated[
+        int | None, option(HELP["context"]["prompt_budget"], "--prompt-budget", metavar="N")
     ] = None,
     rules: Annotated[list[str] | None, option("Rule file to include; repeatable.", "--rules", metavar="FILE")] = None,
     deadline: Annotated[
@@ -203,7 +206,8 @@ def context(
     # A command starts cold and a person waits: the 300 ms of a host would be over before the model is loaded.
     patient = replace(settings, context=replace(settings.context, deadline_s=deadline, embedder_s=deadline / 2))
     with target.read(patient) as memory:
-        return ContextAnswer.of(memory.context(messages, session, budget, rules or (), memory_budget))
+        given = (session, budget, rules or (), memory_budget, prompt_budget)
+        return ContextAnswer.of(memory.context(messages, *given))
 
 
 def _read_messages(name: str) -> list[dict[str, object]]:

@@ -16,7 +16,7 @@ from datetime import datetime
 from operator import is_
 
 from holdfast.context.budget import Allotment, KnownRules, Packing, Pieces, TierDecision, allot, known_rules
-from holdfast.context.render import ContextFrame, Item, render, skeleton
+from holdfast.context.render import FOLLOWED, ContextFrame, Item, render, skeleton
 from holdfast.context.rule_files import Node, Nodes, Rules
 from holdfast.context.tiers import Conversation, TierCandidate, elevated, hard_and_soft, near_guidance, recalled, tail
 from holdfast.errors import HoldfastError, InputError
@@ -25,7 +25,7 @@ from holdfast.model import Hits, Stage, Turn
 from holdfast.models.deadline import DeadlineEmbedder, DeadlineExecutor
 from holdfast.models.embedder import Breaker, Embedder
 from holdfast.models.tokens import TokenCounter, open_counter
-from holdfast.results import Considered, Context, ContextReceipt, Message, Tier, TierUse
+from holdfast.results import Considered, Context, ContextItem, ContextReceipt, Message, Tier, TierUse
 from holdfast.search.retrieve import Query
 from holdfast.search.search import GLOBAL, search
 from holdfast.settings import Settings
@@ -57,6 +57,8 @@ class RulesInFrame:
     """Tokens of the guidelines."""
     considered: Sequence[Considered]
     """The receipt's lines about the rules."""
+    listed: Sequence[ContextItem]
+    """Those that are shown, as the receipt lists them."""
 
 
 class _RenderedRules:
@@ -96,7 +98,7 @@ class RuleCache:
             if len(read.made) >= _MOST_KEPT:
                 read.made.clear()
             read.made[frame.mark] = made
-        pieces.know(made.bodies)
+        pieces.know(Tier.SOFT, made.bodies)
         return made
 
     def _make(
@@ -105,20 +107,21 @@ class RuleCache:
         hard, soft = ((), ()) if like else hard_and_soft(nodes)
         items = like.hard if like else [one.item for one in hard if not one.out]
         prefix = render(frame, {Tier.HARD: items}).removesuffix(frame.closing)
-        tokens = self._counter.count(prefix[len(frame.opening) :]) if items else 0
         if like:
-            return replace(like, prefix=prefix, hard_tokens=tokens)
+            return replace(like, prefix=prefix)
+        tokens = pieces.count(prefix[len(frame.opening) :]) if items else 0
         considered = [
             Considered(
                 one.item.id, Tier.HARD.value, one.item.kind, one.item.origin, beginning(one.item),
-                pieces.body(one.item), not one.out, one.reason,
+                pieces.body(Tier.HARD, one.item), not one.out, one.reason,
             )
             for one in hard
         ]  # fmt: skip
-        bodies = {one.item: pieces.body(one.item) for one in soft}
+        bodies = {one.item: pieces.body(Tier.SOFT, one.item) for one in soft}
         known = known_rules(items, soft)
         behind = [replace(one, receipt=receipt_line(one, bodies[one.candidate.item])) for one in known.behind]
-        return RulesInFrame(items, soft, prefix, tokens, replace(known, behind=behind), bodies, considered)
+        listed = items_of({Tier.HARD: items}, pieces)
+        return RulesInFrame(items, soft, prefix, tokens, replace(known, behind=behind), bodies, considered, listed)
 
 
 def receipt_line(decision: TierDecision, tokens: int) -> Considered:
@@ -159,10 +162,19 @@ def considered(made: Allotment, pieces: Pieces) -> list[Considered]:
     return [decision.receipt or _line(decision, pieces) for decision in made.decisions]
 
 
-def _line(decision: TierDecision, pieces: Pieces) -> Considered:
-    item = decision.candidate.item
-    counted = decision.included or len(item.text) <= _LONG_CHARS
-    return receipt_line(decision, pieces.body(item) if counted else len(item.text) // 4)
+def _line(verdict: TierDecision, pieces: Pieces) -> Considered:
+    item = verdict.candidate.item
+    counted = verdict.included or len(item.text) <= _LONG_CHARS
+    return receipt_line(verdict, pieces.body(verdict.tier, item) if counted else len(item.text) // 4)
+
+
+def items_of(tiers: Mapping[Tier, Sequence[Item]], pieces: Pieces, after: int = 0) -> tuple[ContextItem, ...]:
+    """List what a context shows, in its order, with references that follow on from so many before."""
+    shown = [(tier, item) for tier in Tier for item in tiers.get(tier, ())]
+    return tuple(
+        ContextItem(f"m{ref}", item.id, tier.value, tier in FOLLOWED, item.text, pieces.body(tier, item))
+        for ref, (tier, item) in enumerate(shown, after + 1)
+    )
 
 
 def tier_uses(made: Allotment, ruled: RulesInFrame, pieces: Pieces) -> tuple[TierUse, ...]:
@@ -179,7 +191,7 @@ _log = logging.getLogger("holdfast.context")
 
 _IN_TIME = 0.9  # of the deadline the work may take: the rest is for giving the answer
 _LONGEST_WAIT_S = 10.0  # what hung is tried again after this at the latest
-_TOKENS_A_CANDIDATE = 20  # an item takes 30 at least, so there are half as many again as fit
+_TOKENS_A_CANDIDATE = 12  # an item takes 20 at least, so there are half as many again as fit
 _FEWEST = 20
 _COUNTED_CHARS = 20_000  # rules that are longer are counted once, not with every turn
 
@@ -289,7 +301,8 @@ class Assembler:
             query=query,
             tiers=tier_uses(made, ruled, pieces),
             candidates=(*ruled.considered, *considered(made, pieces)),
-            notices=tuple(nodes.notices),
+            notices=(*nodes.notices, *filter(None, [made.left_out])),
+            items=(*ruled.listed, *items_of(_without_rules(made), pieces, len(ruled.listed))) if text else (),
         )
         messages = conversation.with_frame(text) if text else list(request.messages)
         return Context(messages, text, tokens, receipt)
@@ -322,10 +335,7 @@ class Assembler:
     def _render(self, frame: ContextFrame, made: Allotment, ruled: RulesInFrame, budget: int) -> tuple[str, int]:
         """The block and its tokens. A counter for which lines do not add up is obeyed too: recall gives way."""
         while any(made.tiers.values()):
-            others: dict[Tier, list[Item]] = {
-                tier: items for tier, items in made.tiers.items() if tier is not Tier.HARD
-            }
-            rest = render(frame, others, [made.over] if made.over else [])[len(frame.opening) :]
+            rest = render(frame, _without_rules(made), made.notices)[len(frame.opening) :]
             if len(ruled.prefix) > _COUNTED_CHARS:
                 tokens = self._counter.count(frame.opening) + ruled.hard_tokens + self._counter.count(rest)
             else:
@@ -333,6 +343,11 @@ class Assembler:
             if tokens <= budget or made.over or not made.give_way():
                 return ruled.prefix + rest, tokens
         return "", 0
+
+
+def _without_rules(made: Allotment) -> dict[Tier, list[Item]]:
+    """The tiers behind the operator's rules, which are rendered once for all turns."""
+    return {tier: items for tier, items in made.tiers.items() if tier is not Tier.HARD}
 
 
 class _Steps:

@@ -182,6 +182,8 @@ class HitCollector:
                 semantic=round(scores["semantic"], 6),
                 namespace=noun.namespace,
                 outdated_by=outdated_by,
+                speaker=str(noun.metadata.get("speaker") or noun.metadata.get("name") or ""),
+                lead=str(record.metadata.get("lead") or "") if record else "",
             )
         )
 

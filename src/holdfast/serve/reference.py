@@ -84,8 +84,9 @@ PARAMETERS: Mapping[str, Mapping[str, str]] = {
     "context": {
         "messages": 'Each {"role", "content"}, the newest last; they are returned unchanged.',
         "session": _THEIR_SESSION,
-        "budget": "Token budget of the whole prompt; memory uses a quarter of it.",
-        "memory_budget": "Token budget of the memory block itself, instead of a quarter of the whole.",
+        "budget": "Number of tokens for the memory block.",
+        "memory_budget": "Another name for budget.",
+        "prompt_budget": "Token budget of the whole prompt, instead of budget; memory uses a quarter of it.",
     },
     "standing": {"tokens": "Token budget of the section (default: the setting context.standing_tokens)."},
     "compact": {"session": _SESSION, "force": "Compact even if the session is within its budget."},

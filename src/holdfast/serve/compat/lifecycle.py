@@ -114,8 +114,7 @@ class ContextEngine:
         tokenBudget: int | None = None,
     ) -> Result:
         with self._memories.lend(userId) as memory:
-            budget = {} if tokenBudget is None else {"budget": tokenBudget}
-            made = memory.context(messages, sessionId, rules=self._rules, **budget)
+            made = memory.context(messages, sessionId, rules=self._rules, prompt_budget=tokenBudget)
         answer: Result = {
             "messages": messages,
             "estimatedTokens": made.tokens + self._count_tokens(messages),
