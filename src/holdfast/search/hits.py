@@ -52,6 +52,8 @@ def provenance_of(noun: Turn | Record) -> Provenance:
         return noun.provenance
     if noun.origin is Origin.USER_PASTED:  # the user's paste, not the user's words
         return Provenance.TOOL_DERIVED
+    if noun.origin is Origin.AGENT:
+        return Provenance.AGENT_NOTED
     return _PROVENANCE_OF_ROLE[noun.role]
 
 

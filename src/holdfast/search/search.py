@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from holdfast.index.blocks import BlockCache, wanted_marks
 from holdfast.index.candidates import Columns, Shelves, read_shelf, side_by_side
 from holdfast.insight.lookup import recent_turns
-from holdfast.model import Hit, Hits, Kind, Receipt, Stage, Turn
+from holdfast.model import Hit, Hits, Kind, Provenance, Receipt, Stage, Turn
 from holdfast.models.embedder import Embedder
 from holdfast.search.floor import above_floor
 from holdfast.search.hits import Found, current_first, held_words, provenance_of, read_nouns
@@ -270,7 +270,8 @@ def _read(
         ranked, outdated = current_first(
             list(first), first, links, told_by, tables.words, cosines, named_terms(query.text)
         )
-        order = ranked + order[compared:]
+        # What an agent noted comes after what the user said (TRUST-2).
+        order = sorted(ranked, key=lambda at: told_by[at] is Provenance.AGENT_NOTED) + order[compared:]
     # Who asks with the very words of a turn means that turn.
     order = sorted(order, key=lambda at: at not in first or first[at].text.strip() != query.text.strip())
     rest = order

@@ -32,6 +32,7 @@ _WIRE_TYPES: Mapping[str, Any] = {
     "bool": _Flag,
     "Moment": str,
     "Metadata": Mapping[str, object],
+    "Content": str | Annotated[list[str | Mapping[str, object]], Field(fail_fast=True)],
     "list[str]": _Names,
     "list[Mapping[str, object]]": _Objects,
     "Iterable[Mapping[str, object]]": _Objects,
