@@ -30,12 +30,8 @@ _Objects = Annotated[list[Mapping[str, object]], Field(fail_fast=True)]
 
 def _check_content(content: object) -> object:
     """Check the content of a message roughly: Memory knows its parts, and a union would complain twice."""
-    if isinstance(content, str):
-        try:
-            content.encode()
-        except UnicodeEncodeError:
-            raise PydanticCustomError("string_unicode", "lone surrogate") from None
-    elif not isinstance(content, list) or not all(isinstance(one, str | Mapping) for one in content):
+    parts = [content] if isinstance(content, str) else content
+    if not isinstance(parts, list) or not all(isinstance(one, str | Mapping) for one in parts):
         raise PydanticCustomError("content", "Input should be a valid string or a list of content parts")
     return content
 
