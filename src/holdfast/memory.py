@@ -25,9 +25,10 @@ from holdfast.log.messages import (
     new_id,
     read_message,
     read_metadata,
-    read_turn,
+    read_turns,
     resolve_namespace,
 )
+from holdfast.log.parts import PART, Content
 from holdfast.model import (
     Action,
     Clock,
@@ -38,12 +39,14 @@ from holdfast.model import (
     Kind,
     Metadata,
     NewTurn,
+    Origin,
     Provenance,
     Record,
     Session,
     Status,
     Turn,
     Why,
+    to_micros,
     utc_now,
 )
 from holdfast.models.embedder import Embedder, GuardedEmbedder
@@ -207,19 +210,19 @@ class Memory:
 
     @overload
     def ingest(
-        self, text: str, role: str = "user", session: str = DEFAULT_SESSION, at: Moment | None = None,
+        self, text: Content, role: str = "user", session: str = DEFAULT_SESSION, at: Moment | None = None,
         key: str | None = None, origin: str | None = None, stability: float | None = None,
         heartbeat: Literal[False] = False, metadata: Metadata | None = None,
     ) -> Turn: ...  # fmt: skip
     @overload
     def ingest(
-        self, text: str, role: str = "user", session: str = DEFAULT_SESSION, at: Moment | None = None,
+        self, text: Content, role: str = "user", session: str = DEFAULT_SESSION, at: Moment | None = None,
         key: str | None = None, origin: str | None = None, stability: float | None = None,
         heartbeat: bool = False, metadata: Metadata | None = None,
     ) -> Turn | None: ...  # fmt: skip
     def ingest(
         self,
-        text: str,
+        text: Content,
         role: str = "user",
         session: str = DEFAULT_SESSION,
         at: Moment | None = None,
@@ -229,21 +232,27 @@ class Memory:
         heartbeat: bool = False,
         metadata: Metadata | None = None,
     ) -> Turn | None:
-        """Store one turn. When this returns, the turn is on disk; a heartbeat is not stored and returns None."""
+        """Store one message. When this returns, it is on disk; a heartbeat is not stored and returns None.
+
+        A list of content parts becomes several turns, all or none of them: the message's own text, and every tool
+        result, document or file (docs/content.md). What is returned is the turn of the own text, or the first turn if
+        there is none; `ingest_many` returns them all.
+        """
         now = self._shared.clock()
-        turn = self._redacted(read_turn(
+        read = read_turns(
             text, role=role, at=at, key=key, origin=origin, stability=stability, metadata=metadata, now=now,
             settings=self._settings.log,
-        ))  # fmt: skip
+        )  # fmt: skip
+        turns = [self._redacted(turn) for turn in read]
         self._session(session)
         if heartbeat:
             return None
-        kept = self._store.append(self.namespace, session, [turn], now)
+        kept = self._store.append(self.namespace, session, turns, now)
         assert kept is not None
         self._engine.worker.wake(self.namespace)
         self._engine.compaction.grew(self.namespace, session)
-        _warn_of_other_text([turn], kept)
-        return kept[0]
+        _warn_of_other_text(turns, kept)
+        return next((one for one in kept if PART not in one.metadata), kept[0])
 
     def ingest_many(
         self,
@@ -253,8 +262,9 @@ class Memory:
     ) -> list[Turn]:
         """Store a conversation; if it was stored before, only new turns are added (LOG-7).
 
-        Gives one turn for each message (heartbeats aside), whether it was new or known. All messages are checked
-        before the first is written.
+        Gives the turns of each message in order (none for a heartbeat), whether they were new or known: one for a
+        message of plain text, one for each other content part (docs/content.md). All messages are checked before the
+        first is written.
         """
         now = self._shared.clock()
         self._session(session)
@@ -262,7 +272,7 @@ class Memory:
             read_message(message, number=number, now=now, settings=self._settings.log)
             for number, message in enumerate(messages)
         ]
-        turns = [self._redacted(turn) for turn in read if turn is not None]
+        turns = [self._redacted(turn) for many in read for turn in many]
         while True:
             kept = self._append_new(session, turns, progress)
             if kept is not None:
@@ -483,9 +493,20 @@ class Memory:
     # --- the operator's acts
 
     def remember(
-        self, text: str, kind: str = "fact", key: str | None = None, metadata: Metadata | None = None
+        self,
+        text: str,
+        kind: str = "fact",
+        key: str | None = None,
+        metadata: Metadata | None = None,
+        origin: str = "user",
+        session: str | None = None,
     ) -> Record:
-        """Store an explicit memory, without a gate. A key that was used before returns its first record."""
+        """Store an explicit memory, without a gate. A key that was used before returns its first record.
+
+        `origin` says who wrote it: the user, an `agent`, or another product (`imported`). What an agent writes is a
+        record of the user's turns in that session (default: the last one) if they bear it out, else the agent's own
+        note. Neither it nor what was imported is ever guidance (TRUST-2).
+        """
         known_kind = _read_kind(kind)
         if known_kind is Kind.TURN:
             raise InputError("a turn is ingested, not remembered; use ingest(), or another kind")
@@ -498,17 +519,45 @@ class Memory:
             "provenance": Provenance.USER_STATED.value,
             "confidence": 1.0,
         }
+        if origin != Origin.USER:
+            said |= self._written_by(origin, text, known_kind, session)
         if given := read_metadata(metadata, self._settings.log):
             said["given"] = given
         if key is not None:
             said["key"] = check_name("key", key, self._settings.log)
-        record_id = new_id("r", now) if key is None else keyed_id("r", key)
+        # Nobody else's key may stand in the way of the user's.
+        own_key = key if key is None or origin == Origin.USER else f"{origin}\0{key}"
+        record_id = new_id("r", now) if own_key is None else keyed_id("r", own_key)
         self._store.act(self.namespace, Action(Entry.REMEMBER, record_id, now, said), once=True)
         self._engine.worker.wake(self.namespace)
         with self._store.snapshot(self.namespace) as view:
             record = view.record(record_id)
         assert record is not None
         return record
+
+    def _written_by(self, origin: str, text: str, kind: Kind, session: str | None) -> dict[str, object]:
+        """Return what another's memory is stored as, instead of the user's."""
+        if origin not in (Origin.AGENT, Origin.IMPORTED):
+            raise InputError(f"unknown origin {origin!r} of a memory: use user, agent or imported")
+        admit = self._settings.admit
+        plain = Kind.PREFERENCE if kind is Kind.GUIDANCE else kind
+        said: dict[str, object] = {"kind": plain.value, "by": str(origin)}
+        if origin == Origin.IMPORTED:
+            return said | {"provenance": Provenance.IMPORTED.value, "confidence": admit.confidence_confirmed}
+        from holdfast.admit.notes import ground_note
+
+        with self._store.snapshot(self.namespace) as view:
+            known = None if session is None else self._session(session)
+            grounded = ground_note(view, text, plain, known, admit)
+            if grounded is None:
+                return said | {"provenance": Provenance.AGENT_NOTED.value, "confidence": admit.confidence_implied}
+            last = max(turn.at for turn in view.turns_by_id(grounded.turn_ids).values())
+        return said | {
+            "provenance": grounded.provenance.value,
+            "confidence": grounded.confidence,
+            "turn_ids": list(grounded.turn_ids),
+            "said": to_micros(last),
+        }
 
     def forget(self, noun_id: str, undo: bool = False) -> Decision:
         """Hide a turn or a record from search. The log keeps it, and `undo` brings it back; `erase` destroys it."""

@@ -47,6 +47,8 @@ class Origin(StrEnum):
     USER = "user"
     USER_PASTED = "user_pasted"
     ASSISTANT = "assistant"
+    AGENT = "agent"
+    """A model wrote it through a tool call (TRUST-2)."""
     TOOL = "tool"
     SYSTEM = "system"
     IMPORTED = "imported"
@@ -69,7 +71,11 @@ class Provenance(StrEnum):
 
     AUTHORED = "authored"
     USER_STATED = "user_stated"
+    IMPORTED = "imported"
+    """Another product extracted it."""
     EPISODE_SUMMARY = "episode_summary"
+    AGENT_NOTED = "agent_noted"
+    """A model wrote it down, and nothing that the user said bears it out (TRUST-2)."""
     ASSISTANT_DERIVED = "assistant_derived"
     TOOL_DERIVED = "tool_derived"
 

@@ -681,6 +681,9 @@ class ServeSettings:
     stall_s: float = 30.0
     """Seconds after which a client that reads nothing of an answer is disconnected: an export holds a snapshot of the
     store open."""
+    trust_roles: bool = False
+    """MCP clients speak for the user: `memory_remember` and the role user of `memory_ingest` are the user's words. For
+    a host whose own code calls the tools; a model that may call them writes as itself (TRUST-2, docs/mcp.md)."""
     calls_per_s: float = 1000.0
     """Requests of one credential; far above what two cores answer, so that it stops nothing but a loop gone wild."""
     calls_at_once: int = 2000

@@ -35,7 +35,9 @@ def test_every_command_and_option_is_documented(path: str, options: list[str]) -
     assert [option for option in options if option not in section and option not in shared] == []
 
 
-@pytest.mark.parametrize("page", ["README", "docs/authored", "docs/compaction", "docs/transfer", "docs/when"])
+@pytest.mark.parametrize(
+    "page", ["README", "docs/authored", "docs/compaction", "docs/content", "docs/transfer", "docs/when"]
+)
 def test_the_python_of_the_docs_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("AGENTS.md").write_text("- Never push to main.\n", encoding="utf-8")

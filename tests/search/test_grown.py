@@ -83,9 +83,8 @@ def test_a_memory_that_was_asked_all_along_answers_like_one_that_is_opened_now(t
 def append(store: Store, talk: Sequence[Step]) -> None:
     for _, session, number in talk:
         said = {"role": "user", "content": SAID[number % len(SAID)].format(number)}
-        turn = read_message(said, number=0, now=utc_now(), settings=QUICK.log)
-        assert turn is not None
-        store.append("ana", f"s{session}", [turn], utc_now())
+        turns = read_message(said, number=0, now=utc_now(), settings=QUICK.log)
+        store.append("ana", f"s{session}", turns, utc_now())
 
 
 def table(pool: Pool) -> list[object]:

@@ -99,13 +99,17 @@ def remember(
     target: MemoryTarget,
     text: Annotated[str, argument(HELP["remember"]["text"], "TEXT")],
     kind: Annotated[str, option(HELP["remember"]["kind"], metavar="KIND")] = "fact",
+    agent: Annotated[
+        bool, option("Store it as an agent's note, not as the user's word.", "--agent", envvar="HOLDFAST_AGENT")
+    ] = False,
+    session: Annotated[str | None, option(HELP["remember"]["session"], "--session", "-s", metavar="NAME")] = None,
 ) -> object:
     """Store an explicit memory; no gate judges it.
 
     [dim]holdfast remember "The spare key is with Zofia" --kind fact[/dim]
     """
     with target.open() as memory:
-        record = memory.remember(text, kind)
+        record = memory.remember(text, kind, origin="agent" if agent else "user", session=session)
         with suppress(ModelError, FlushTimeout):  # it is stored; the next command that opens the store continues
             memory.flush(_EMBED_S)
     return record

@@ -16,7 +16,8 @@ from holdfast.errors import BadMessage
 from holdfast.index.blocks import BlockCache
 from holdfast.index.candidates import read_table
 from holdfast.index.vectors import exact
-from holdfast.model import Hit, Kind, Origin, Provenance, Record, Turn
+from holdfast.log.parts import split_content
+from holdfast.model import Hit, Kind, Origin, Provenance, Record, Role, Turn
 from holdfast.models.embedder import Embedder
 from holdfast.results import Message
 from holdfast.search.question import embed_query
@@ -60,7 +61,9 @@ class Conversation:
                     f"message {number} must be a mapping with role and content, not {type(message).__name__}"
                 )
         self._messages = messages
-        self._said = [_said(number, message) for number, message in enumerate(messages)]
+        read = [_said(number, message) for number, message in enumerate(messages)]
+        self._said = [(role, text) for role, text, _ in read]
+        self._beside = [text for _, _, others in read for text in others]
 
     def with_frame(self, text: str) -> list[Message]:
         """The same messages with the frame behind the leading system messages.
@@ -81,7 +84,7 @@ class Conversation:
 
     @cached_property
     def _by_anyone(self) -> tuple[frozenset[str], str]:
-        return _shown([text for _, text in self._said])
+        return _shown([*(text for _, text in self._said), *self._beside])
 
     @cached_property
     def _by_user(self) -> tuple[frozenset[str], str]:
@@ -101,28 +104,23 @@ class Conversation:
         return asked
 
 
-def _said(number: int, message: Message) -> tuple[str, str]:
+def _said(number: int, message: Message) -> tuple[str, str, list[str]]:
+    """Return the role of a message, its own text, and the texts of its other parts."""
     try:
-        return str(message.get("role", "")).lower(), _text(message.get("content"))
+        role = str(message.get("role", "")).lower()
+        content = message.get("content", message.get("parts"))
+        if not content or isinstance(content, str):
+            return role, str(content or ""), []
+        speaker = Role.USER if role in ("user", "human") else Role.ASSISTANT
+        parts = split_content(content, speaker, measure=False)
     except Exception as error:  # a mapping of the host's own, with its own mistakes
         raise BadMessage(f"message {number} cannot be read ({type(error).__name__}: {error})") from error
+    return role, "\n".join(one.text for one in parts if one.own), [one.text for one in parts if not one.own]
 
 
 def _shown(texts: Sequence[str]) -> tuple[frozenset[str], str]:
     parts = [plain(text) for text in texts]
     return frozenset(parts), "\0".join(parts)
-
-
-def _text(content: object) -> str:
-    if isinstance(content, str):
-        return content
-    if isinstance(content, Sequence):
-        return "\n".join(
-            part if isinstance(part, str) else str(part["text"])
-            for part in content
-            if isinstance(part, str) or (isinstance(part, Mapping) and isinstance(part.get("text"), str))
-        )
-    return ""
 
 
 def _speakable(text: str) -> str:

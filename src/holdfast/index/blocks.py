@@ -105,7 +105,9 @@ _READ_CHARS = 20_000
 WEIGHTS = {
     Provenance.AUTHORED: 1.0,
     Provenance.USER_STATED: 1.0,
+    Provenance.IMPORTED: 0.9,
     Provenance.EPISODE_SUMMARY: 0.85,
+    Provenance.AGENT_NOTED: 0.75,
     Provenance.ASSISTANT_DERIVED: 0.7,
     Provenance.TOOL_DERIVED: 0.7,
 }

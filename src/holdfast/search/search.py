@@ -137,6 +137,8 @@ def provenance_of(noun: Turn | Record) -> Provenance:
         return noun.provenance
     if noun.origin is Origin.USER_PASTED:  # the user's paste, not the user's words
         return Provenance.TOOL_DERIVED
+    if noun.origin is Origin.AGENT:
+        return Provenance.AGENT_NOTED
     return _PROVENANCE_OF_ROLE[noun.role]
 
 
@@ -539,6 +541,8 @@ def _read(
             list(first), first, links, told_by, hit_scores.words, cosines, named_terms(query.text),
             {old: new for old, (new, _) in ended.items()},
         )  # fmt: skip
+        # What an agent noted comes after what the user said (TRUST-2).
+        ranked.sort(key=lambda at: told_by[at] is Provenance.AGENT_NOTED)
         order = ranked + [at for at in order[compared:] if at not in first]
     rest = _statements_first(order, nouns, query.text)
     while rest and not found.full:
