@@ -122,7 +122,7 @@ def test_what_the_user_asks_to_be_remembered_is_kept_and_the_record_says_why(mem
 
 
 def test_it_is_kept_even_where_nothing_would_pass_on_its_score(open_memory: OpenMemory) -> None:
-    nothing_passes = replace(ADMITTING, admit=AdmitSettings(enabled=True, durability=1.0))
+    nothing_passes = replace(ADMITTING, admit=AdmitSettings(enabled=True, worth=1.0))
     with open_memory(settings=nothing_passes) as memory:
         found = told(memory, "I'm a nurse.", "Remember that the demo is on Friday.", "Never deploy on Fridays.")
         assert lost(found) == ["I'm a nurse."]

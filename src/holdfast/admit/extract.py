@@ -223,7 +223,6 @@ class DeterministicExtractor:
             previous is not None and previous.role is turn.role,
             pasted,
         )
-        read = [one for one in read if not any(start <= one.start < end for start, end in pasted)]
         asked = requested([one.text for one in read])
         groups: list[list[int]] = []
         slight: list[Candidate] = []

@@ -172,7 +172,7 @@ def _heard(before: Sequence[Turn]) -> list[str]:
     What was recalled for the session, and its rule files, are told by their form (admit/own_words.py) and by what they
     repeat (admit/echo.py): the log does not know what a context showed, and a rebuild must decide the same.
     """
-    return [one.text for one in before if one.role is not Role.USER]
+    return [one.text for one in before if one.role is Role.ASSISTANT and one.origin is not Origin.AGENT]
 
 
 # --- One batch of turns, judged in order: gate, extract, floor, compare. What is decided is collected as changes.
