@@ -17,7 +17,7 @@ from holdfast.gate.patterns import (
     TECHNICAL,
     Family,
     Pattern,
-    Reading,
+    PatternReading,
     prose_of,
 )
 from holdfast.gate.score import actionability, families, nl_structure, specificity, tech_structure, technical_density
@@ -394,7 +394,7 @@ NASTY = [
 _LIMIT_S = 0.05
 
 
-def _seconds(pattern: Pattern, reading: Reading) -> float:
+def _seconds(pattern: Pattern, reading: PatternReading) -> float:
     best = 1e9
     for _ in range(5):  # the machine may be busy; the pattern is as fast as its best run
         start = time.thread_time()
@@ -408,7 +408,7 @@ def _seconds(pattern: Pattern, reading: Reading) -> float:
 @pytest.mark.requirement("GATE-2", "GATE-5", "GATE-6", "GATE-7", "GATE-8")
 @pytest.mark.parametrize("piece", NASTY)
 def test_every_pattern_reads_100_kb_of_anything_in_50_ms(piece: str) -> None:
-    reading = Reading.of((piece * 100_000)[:100_000])
+    reading = PatternReading.of((piece * 100_000)[:100_000])
     slow = {name: took for name, pattern in PATTERNS.items() if (took := _seconds(pattern, reading)) >= _LIMIT_S}
     assert slow == {}
 
@@ -424,6 +424,6 @@ def test_prose_is_told_from_code_in_linear_time(piece: str) -> None:
 def test_a_family_with_two_patterns_needs_both() -> None:
     fix = next(family for family in ACTIONS if family.name == "fix")
     assert isinstance(fix, Family)
-    assert fix.fires(Reading.of("fixed the crash"))
-    assert not fix.fires(Reading.of("fixed the fence"))
-    assert not fix.fires(Reading.of("saw the crash"))
+    assert fix.fires(PatternReading.of("fixed the crash"))
+    assert not fix.fires(PatternReading.of("fixed the fence"))
+    assert not fix.fires(PatternReading.of("saw the crash"))

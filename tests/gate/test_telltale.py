@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.gate.patterns import SPECIFICS, STRUCTURE, TECHNICAL, Pattern, Reading
+from holdfast.gate.patterns import SPECIFICS, STRUCTURE, TECHNICAL, Pattern, PatternReading
 from holdfast.gate.salience import SIGNALS
 
 _PATTERNS = {
@@ -53,8 +53,8 @@ def test_a_pattern_that_matches_is_never_spared(name: str) -> None:
     matching = [text for text in _TEXTS if _matches(pattern, text)]
     assert matching, "no text shows it"
     for text in matching:
-        assert pattern.found(Reading.of(text)), text
-        assert pattern.found(Reading.of(f"well then\n{text}\nand so on")) == _matches(
+        assert pattern.found(PatternReading.of(text)), text
+        assert pattern.found(PatternReading.of(f"well then\n{text}\nand so on")) == _matches(
             pattern, f"well then\n{text}\nand so on"
         )
 
@@ -64,7 +64,7 @@ def _matches(pattern: Pattern, text: str) -> bool:
 
 
 def test_plain_chat_is_spared_the_search_for_code() -> None:
-    reading = Reading.of("We had soup last night, and my sister came over. It was lovely to see her again!")
+    reading = PatternReading.of("We had soup last night, and my sister came over. It was lovely to see her again!")
     spared = [
         pattern.telltale is not None and not pattern.telltale.shown(reading, reading.text)
         for family in (*TECHNICAL, *SPECIFICS, *STRUCTURE)

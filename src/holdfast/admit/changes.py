@@ -25,7 +25,7 @@ from holdfast.admit.topics import (
     topics,
     topics_of,
 )
-from holdfast.admit.values import Reading, Word, WordKind
+from holdfast.admit.values import ParsedStatement, Word, WordKind
 from holdfast.text.vocabulary import either, word_set
 
 _COMPANY = word_set("boyfriend girlfriend partner husband wife fiance fiancee marry date engage see relationship")
@@ -41,7 +41,7 @@ _PLACES = word_set(
 _VAGUE = word_set("thing one it that job work time day way idea place lot name")
 
 
-def by_change(statement: str, clause: str, new: Reading) -> Replacement | None:
+def by_change(statement: str, clause: str, new: ParsedStatement) -> Replacement | None:
     """Why the change that a clause of the new text tells of ends an older statement."""
     old = reading_of(statement)
     found = changes(clause)
@@ -71,14 +71,14 @@ def by_change(statement: str, clause: str, new: Reading) -> Replacement | None:
     return None
 
 
-def _renamed(old: Reading, change: Change) -> bool:
+def _renamed(old: ParsedStatement, change: Change) -> bool:
     """The main branch is called master; the main branch was renamed to main."""
     thing = {word.key for word in reading_of(f"x {change.former}").words[1:]}
     keys = keys_of(old.words)
     return "call" in keys and bool(thing) and set(keys[: keys.index("call")]) == thing
 
 
-def _healed(old: Reading, change: Change) -> bool:
+def _healed(old: ParsedStatement, change: Change) -> bool:
     """My left knee hurts; the knee is fine again."""
     thing = {word.key for word in reading_of(f"x {change.thing}").words[1:]}
     keys = set(keys_of(old.words))
@@ -99,7 +99,7 @@ def _switches(clause: str) -> bool:
     return _SWITCHES.search(clause) is not None
 
 
-def _tool_left(old: Reading, clause: str) -> str | None:
+def _tool_left(old: ParsedStatement, clause: str) -> str | None:
     """Who used Vim and switched to Emacs uses another editor, and the sentence tells of the change."""
     if not _switches(clause):
         return None
@@ -115,7 +115,7 @@ def _tool_left(old: Reading, clause: str) -> str | None:
     return None
 
 
-def _counted_again(old: Reading, clause: str) -> str | None:
+def _counted_again(old: ParsedStatement, clause: str) -> str | None:
     """Five km, and "I'm up to 10 km now": nothing but an amount in the same measure, and a word that it is new."""
     if len(old.words) > MOST_DETAIL or (now := _new_count(clause)) is None:
         return None
@@ -136,7 +136,7 @@ def _new_count(clause: str) -> Word | None:
     return words[0] if len(words) == 1 and words[0].kind is WordKind.NUMBER and measure(words[0]) else None
 
 
-def _gives_up(old: Reading, change: Change, new: Reading) -> bool:
+def _gives_up(old: ParsedStatement, change: Change, new: ParsedStatement) -> bool:
     """Whether the old statement says little more than what was given up, of the same subject."""
     has = set(keys_of(old.words))
     named = reading_of(f"x {change.former.split(' and ')[0]}").words[1:]
@@ -164,7 +164,7 @@ def _gives_up(old: Reading, change: Change, new: Reading) -> bool:
 
 def _mostly_given_up(statement: str, change: Change) -> bool:
     """Whether what ended is at least half of what the speaker's own statement is about, and named whole in it."""
-    gone = topics_of(Reading(reading_of(f"x {change.former}").words[1:]))
+    gone = topics_of(ParsedStatement(reading_of(f"x {change.former}").words[1:]))
     if not gone or any(word.key not in ("me", "us") for word in reading_of(change.subject).words):
         return False
     mine = reading_of(statement).words[0].key in ("me", "us")
@@ -177,7 +177,7 @@ def _mostly_given_up(statement: str, change: Change) -> bool:
     return False
 
 
-def _without_label(old: Reading, gone: set[str], parted: bool) -> list[Word]:
+def _without_label(old: ParsedStatement, gone: set[str], parted: bool) -> list[Word]:
     """The words that say more than "a dog called Pepper", "my boyfriend is Karim" of the name that is gone."""
     words = old.words
     place = next(i for i, word in enumerate(words) if word.key in gone)
@@ -193,7 +193,7 @@ _MOST_LABEL = 4
 _MOMENT_WORDS = word_set("last this next week month year ago since recently earlier")
 
 
-def _beside(word: Word, reading: Reading, gone: set[str]) -> bool:
+def _beside(word: Word, reading: ParsedStatement, gone: set[str]) -> bool:
     """Part of the same name or noun as what was given up: the Skoda of "Skoda Octavia"."""
     words = reading.words
     place = words.index(word)
@@ -203,7 +203,7 @@ def _beside(word: Word, reading: Reading, gone: set[str]) -> bool:
     return bool(place and words[place - 1].key in gone and not word.lead)
 
 
-def _moved(old: Reading, change: Change) -> str | None:
+def _moved(old: ParsedStatement, change: Change) -> str | None:
     """The value the thing had, if the old statement is about it and about a value of the same kind."""
     thing = {word.key for word in reading_of(f"x {change.thing}").words[1:]}
     target = reading_of(f"x {change.to}").words[1:]
@@ -237,7 +237,7 @@ def _moved(old: Reading, change: Change) -> str | None:
     return None
 
 
-def _new_version(old: Reading, target: tuple[Word, ...]) -> bool:
+def _new_version(old: ParsedStatement, target: tuple[Word, ...]) -> bool:
     """We're on Postgres 13; it was upgraded to Postgres 16."""
     if len(target) != 2 or len(old.words) < 2 or len(old.words) > _MOST_LABEL:
         return False
@@ -259,7 +259,7 @@ def _leading_value(target: tuple[Word, ...]) -> tuple[Word, ...]:
     return target
 
 
-def _is_subject(old: Reading, thing: set[str]) -> bool:
+def _is_subject(old: ParsedStatement, thing: set[str]) -> bool:
     """Whether the statement is about the thing: it stands at the start, at most a describing word before it."""
     return thing <= {word.key for word in old.words[: len(thing) + 1]}
 
@@ -330,11 +330,11 @@ def _doubted(part: str) -> bool:
     return any(word.kind in _DOUBT and word.key != "plan" for word in reading_of(part).words)
 
 
-def _repeated(value: tuple[Word, ...], reading: Reading) -> bool:
+def _repeated(value: tuple[Word, ...], reading: ParsedStatement) -> bool:
     return {word.key for word in value} <= {word.key for word in reading.words}
 
 
-def _values(reading: Reading, other: Reading) -> tuple[str, tuple[Word, ...]] | None:
+def _values(reading: ParsedStatement, other: ParsedStatement) -> tuple[str, tuple[Word, ...]] | None:
     """The one amount of a clause, or else its time; where only the other has an amount, the time alone."""
     amounts = _amounts(reading)
     if amounts and _amounts(other):
@@ -343,7 +343,7 @@ def _values(reading: Reading, other: Reading) -> tuple[str, tuple[Word, ...]] | 
     return ("time", times) if times else None
 
 
-def _amounts(reading: Reading) -> tuple[Word, ...]:
+def _amounts(reading: ParsedStatement) -> tuple[Word, ...]:
     words = reading.words
     return tuple(
         word
@@ -383,9 +383,9 @@ def _comparable(was: tuple[Word, ...], now: tuple[Word, ...]) -> bool:
 # --- The same things with another amount or date, whatever words tie them: my rent is 800, I pay 900 in rent.
 
 
-def by_amount(old: Reading, new: Reading, clause: str) -> Replacement | None:
+def by_amount(old: ParsedStatement, new: ParsedStatement, clause: str) -> Replacement | None:
     """The same things with another amount or date, in whatever words tie them: my rent is 800, I pay 900 in rent."""
-    new = Reading(without_moment(new, old))
+    new = ParsedStatement(without_moment(new, old))
     if any(word.past or word.kind in _UNSURE_KINDS for word in (*old.words, *new.words)):
         return None
     fresh = bool(NOW.search(clause))
@@ -405,7 +405,7 @@ _UNSURE_KINDS = (
 )
 
 
-def _split(reading: Reading, fresh: bool) -> tuple[frozenset[str], tuple[str, ...], tuple[str, ...]] | None:
+def _split(reading: ParsedStatement, fresh: bool) -> tuple[frozenset[str], tuple[str, ...], tuple[str, ...]] | None:
     """What a sentence is about (with the measure of its one value), and the value; None where there are several."""
     values = [word for word in reading.words if word.kind in (WordKind.NUMBER, WordKind.DATE, WordKind.TIME)]
     dates = [word for word in values if word.kind is not WordKind.NUMBER]
@@ -427,7 +427,7 @@ def _split(reading: Reading, fresh: bool) -> tuple[frozenset[str], tuple[str, ..
     return about | {kind}, tuple(sorted(word.key for word in values)), tuple(word.said for word in values)
 
 
-def _part_of_name(reading: Reading, word: Word) -> bool:
+def _part_of_name(reading: ParsedStatement, word: Word) -> bool:
     """The 9 of "iOS 9" and the second of "second baseman" are no amounts."""
     if word.kind is not WordKind.NUMBER:
         return False
@@ -530,7 +530,7 @@ _FLIPS = {"not": "not", "stop": "not", "used-to": "used to", "may": "may"}
 _ENDS = re.compile(r"\b(?:no longer|any ?more|any longer|stopped|stop|quit|gave up|given up)\b", re.IGNORECASE)
 
 
-def denial(old: Reading, new: Reading, clause: str) -> Replacement | None:
+def denial(old: ParsedStatement, new: ParsedStatement, clause: str) -> Replacement | None:
     """Cats, to which one is allergic, and then not; Porto, where one lives, and then used to live."""
     was, now = _flips(old), _flips(new)
     if was == now:
@@ -563,7 +563,7 @@ def turned(text: str) -> frozenset[str]:
     return _flips(reading_of(text))
 
 
-def _flips(reading: Reading) -> frozenset[str]:
+def _flips(reading: ParsedStatement) -> frozenset[str]:
     """The words that turn a statement round; two negations turn it back ("never give up")."""
     found = [_FLIPS[word.key] for word in reading.words if word.key in _FLIPS]
     return frozenset(found) - ({"not"} if found.count("not") % 2 == 0 else set())

@@ -16,7 +16,7 @@ from typing import Protocol
 from holdfast.admit import floor as junk
 from holdfast.admit.secrets import mask
 from holdfast.gate.own_words import own_words
-from holdfast.gate.reader import READER_VERSION, Sentence, read_sentences
+from holdfast.gate.reader import READER_VERSION, SentenceReading, read_sentences
 from holdfast.model import Kind, Provenance, Role, Turn
 from holdfast.settings import AdmitSettings
 from holdfast.text.time import read_spans
@@ -240,13 +240,13 @@ class DeterministicExtractor:
         kept = [self._candidate(turn, text, before, read, group, asked) for group in groups]
         return kept + slight[: self._settings.slight_per_turn]
 
-    def _is_kept(self, one: Sentence, asked: bool) -> bool:
+    def _is_kept(self, one: SentenceReading, asked: bool) -> bool:
         return asked or self._is_rule(one) or (one.worth >= self._settings.worth and not _announces(one.text))
 
-    def _is_rule(self, one: Sentence) -> bool:
+    def _is_rule(self, one: SentenceReading) -> bool:
         return one.rule >= self._settings.rule and one.own >= self._settings.own_rule
 
-    def _leans(self, read: Sequence[Sentence], group: Sequence[int], number: int) -> bool:
+    def _leans(self, read: Sequence[SentenceReading], group: Sequence[int], number: int) -> bool:
         """Return whether a sentence cannot be understood without the kept one before it; a rule goes with rules."""
         is_rule = [self._is_rule(read[at]) for at in (group[-1], number)]
         words = sum(len(read[at].text.split()) for at in (*group, number))
@@ -257,7 +257,7 @@ class DeterministicExtractor:
         turn: Turn,
         own: str,
         before: Sequence[Turn],
-        read: Sequence[Sentence],
+        read: Sequence[SentenceReading],
         group: Sequence[int],
         asked: Mapping[int, str],
     ) -> Candidate:
@@ -299,7 +299,7 @@ def _announces(sentence: str) -> bool:
     return _asks(sentence) or sentence.rstrip().endswith(":")
 
 
-def _lead(before: Sequence[Turn], read: Sequence[Sentence], number: int) -> str:
+def _lead(before: Sequence[Turn], read: Sequence[SentenceReading], number: int) -> str:
     """Return the line that a sentence depends on: the one before it, or the question it answers; empty if none."""
     if number:
         return read[number - 1].text if len(read[number - 1].text) <= _LEAD_CHARS else ""

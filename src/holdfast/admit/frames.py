@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from holdfast.admit.values import Reading, Word, WordKind
+from holdfast.admit.values import ParsedStatement, Word, WordKind
 from holdfast.text.vocabulary import COUNTRIES, word_set
 
 
@@ -19,7 +19,7 @@ class ValueType(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class StatementFrame:
     """What two sentences share, and the one span in which they differ."""
 
     before: tuple[Word, ...]
@@ -50,7 +50,7 @@ def same_key(first: Word, second: Word) -> bool:
     return first.key == second.key or (first.key in _SPEAKER and second.key in _SPEAKER)
 
 
-def align(old: Reading, new: Reading) -> Frame | None:
+def align(old: ParsedStatement, new: ParsedStatement) -> StatementFrame | None:
     """The frame that both share, when exactly one span differs."""
     ours, theirs = old.words, without_moment(new, old)
     shorter, longer = sorted((len(ours), len(theirs)))
@@ -68,7 +68,7 @@ def align(old: Reading, new: Reading) -> Frame | None:
         ours[-1 - end] if end < len(ours) else None, ours[len(ours) - end :][:1], ours[len(ours) - end :][:1]
     ):
         end -= 1
-    frame = Frame(
+    frame = StatementFrame(
         before=theirs[:start],
         after=theirs[len(theirs) - end :],
         old=ours[start : len(ours) - end],
@@ -88,7 +88,7 @@ def _inside_name(before: Word | None, *spans: tuple[Word, ...]) -> bool:
     return all(not span or (span[0].kind is WordKind.NAME and set(span[0].lead) <= _NAME_JOINTS) for span in spans)
 
 
-def _crosses(frame: Frame) -> bool:
+def _crosses(frame: StatementFrame) -> bool:
     """Whether the span runs over more than a value: "of [Yale is located in the city of New Haven]"."""
     plain = [{word.key for word in span if word.kind is not WordKind.NAME} for span in (frame.old, frame.new)]
     if plain[0] & plain[1]:
@@ -119,7 +119,7 @@ def measure(word: Word) -> str:
     return word.key.lstrip("+-.0123456789")
 
 
-def without_moment(new: Reading, old: Reading) -> tuple[Word, ...]:
+def without_moment(new: ParsedStatement, old: ParsedStatement) -> tuple[Word, ...]:
     """The new sentence without the moment of the change ("since May", "yesterday"), where the old one has no date."""
     if new.words and new.words[-1].kind is not WordKind.DATE and _MOMENTARY.isdisjoint(new.keys):
         return new.words
@@ -218,7 +218,7 @@ _WORK_LEADS = word_set("in at for as")
 _SUPERLATIVES = word_set("favourite best old young eldest oldest youngest only")
 
 
-def one_value(frame: Frame) -> Holds:
+def one_value(frame: StatementFrame) -> Holds:
     """Whether the frame holds one value at a time, so that a new one replaces the old."""
     if not frame.before:
         return _value_first(frame)
@@ -255,7 +255,7 @@ def one_value(frame: Frame) -> Holds:
     return _doing(frame, old)
 
 
-def _in_subject(frame: Frame) -> bool:
+def _in_subject(frame: StatementFrame) -> bool:
     """Whether the difference lies before the verb: then it is another subject ("Room 3 has", "Room 4 has")."""
     if any(set(word.lead) & (BE - {"s"} | _HAVE) for word in frame.after):
         return True
@@ -266,7 +266,7 @@ def _in_subject(frame: Frame) -> bool:
     ) and not _slot(frame)
 
 
-def plain_value(frame: Frame) -> bool:
+def plain_value(frame: StatementFrame) -> bool:
     """Whether both spans are simple values of one kind after a verb: enough when the sentence says that it corrects."""
     old, new = value_type(frame.old), value_type(frame.new)
     if old is not new or old in (ValueType.MIXED, ValueType.NONE) or not frame.before or _in_subject(frame):
@@ -276,7 +276,7 @@ def plain_value(frame: Frame) -> bool:
     return known and _same_small_words(frame) and max(len(frame.old), len(frame.new)) <= _MOST_PLAIN_WORDS
 
 
-def _inside_the_other(frame: Frame) -> bool:
+def _inside_the_other(frame: StatementFrame) -> bool:
     """A country and, perhaps, a town in it: one may live in both."""
     if frame.before[-1].key not in _DWELL:
         return False
@@ -284,7 +284,7 @@ def _inside_the_other(frame: Frame) -> bool:
     return old != new
 
 
-def _doing(frame: Frame, kind: ValueType) -> Holds:
+def _doing(frame: StatementFrame, kind: ValueType) -> Holds:
     """After a verb that takes one value; what one did in the past may have been done twice."""
     verb = frame.before[-1]
     if (
@@ -303,13 +303,13 @@ def _doing(frame: Frame, kind: ValueType) -> Holds:
     return Holds.ONE
 
 
-def _same_small_words(frame: Frame) -> bool:
+def _same_small_words(frame: StatementFrame) -> bool:
     """Articles may differ, prepositions may not: "work in claims", "work from home"."""
     small = {"a", "an", "the", "first", "some", "city", "of"}
     return set(frame.old[0].lead) - small == set(frame.new[0].lead) - small
 
 
-def _being(frame: Frame, kind: ValueType) -> Holds:
+def _being(frame: StatementFrame, kind: ValueType) -> Holds:
     """X is A, X is B."""
     keys = {word.key for word in frame.before}
     subject = frame.before[-1]
@@ -327,7 +327,7 @@ def _being(frame: Frame, kind: ValueType) -> Holds:
     return Holds.ONE if keys & _ATTRIBUTE_NOUNS else Holds.UNKNOWN
 
 
-def _place(frame: Frame) -> Holds:
+def _place(frame: StatementFrame) -> Holds:
     """X is under the pot, X is with the neighbour: one thing is in one place."""
 
     def located(span: tuple[Word, ...]) -> bool:
@@ -343,7 +343,7 @@ def _place(frame: Frame) -> Holds:
     return Holds.ONE if plain and frame.before[-1].kind is not WordKind.PERSON else Holds.UNKNOWN
 
 
-def _slot(frame: Frame) -> bool:
+def _slot(frame: StatementFrame) -> bool:
     """The value follows "the city of", or the frame names it: "the capital of France is"."""
     first, last = frame.before[0], frame.before[-1]
     described = first.key in _ATTRIBUTE_NOUNS | _SLOT_NOUNS and bool({"the", "first"} & set(first.lead))
@@ -358,13 +358,13 @@ def _slot(frame: Frame) -> bool:
     return last.key in _SLOT_NOUNS and "the" in last.lead and "of" in frame.new[0].lead
 
 
-def _one_of_many(frame: Frame) -> bool:
+def _one_of_many(frame: StatementFrame) -> bool:
     """My sister is Anna, my sister is Eva: people have two."""
     keys = {word.key for word in frame.before if word.kind is not WordKind.NAME}
     return bool(keys & _MANY_RELATIONS) and not keys & _SUPERLATIVES
 
 
-def _value_first(frame: Frame) -> Holds:
+def _value_first(frame: StatementFrame) -> Holds:
     """Teal is my favourite colour, green is my favourite colour."""
     first = frame.after[0]
     if not (set(first.lead) & BE and {"first", "the", "he", "she", "they"} & set(first.lead)):
@@ -377,7 +377,7 @@ def _value_first(frame: Frame) -> Holds:
     return Holds.ONE if known else Holds.UNKNOWN
 
 
-def _one_number(frame: Frame) -> bool:
+def _one_number(frame: StatementFrame) -> bool:
     """A number that changed in its place, in the same measure; what was done once may be done again."""
     before, old, new = frame.before, frame.old, frame.new
     measures = {measure(word) for word in (*old, *new)}
@@ -385,7 +385,7 @@ def _one_number(frame: Frame) -> bool:
     return len(measures) == 1 and not past_event and len(old) == len(new) == 1
 
 
-def _opposite(frame: Frame) -> bool:
+def _opposite(frame: StatementFrame) -> bool:
     if not len(frame.old) == len(frame.new) == 1:
         return False
     pair = (frame.old[0].key, frame.new[0].key)
@@ -394,7 +394,7 @@ def _opposite(frame: Frame) -> bool:
     return pair in _OPPOSITES and (stated or not set(pair) & _STATES)
 
 
-def _count_to_none(frame: Frame) -> bool:
+def _count_to_none(frame: StatementFrame) -> bool:
     """Two interns, no interns."""
     if not len(frame.old) == len(frame.new) == 1 or not frame.after:
         return False

@@ -387,7 +387,7 @@ class LlmExtractor:
             return "it says what another one says"
         return self._candidate(text, item, shown, source)
 
-    def _candidate(self, text: str, item: _Item, shown: Shown, source: _Source) -> Candidate:
+    def _candidate(self, text: str, item: _Item, shown: Shown, source: _Grounds) -> Candidate:
         turn = shown.turns[shown.current]
         spans = read_spans(text, turn.at)
         # A lower-trust origin never supersedes what the user stated (MERGE-5).
@@ -406,7 +406,7 @@ class LlmExtractor:
             notes={"prompt": self.prompt, "basis": item.basis, **({"confirmed": True} if source.confirmed else {})},
         )
 
-    def _source(self, text: str, item: _Item, shown: Shown) -> _Source | None:
+    def _source(self, text: str, item: _Item, shown: Shown) -> _Grounds | None:
         """Who bears it out: the current turn, the user over several turns, or only the assistant's words as well."""
         settings = self._settings
         for numbers, confidence, agreed in _tiers(item, shown, settings):
@@ -424,12 +424,12 @@ class LlmExtractor:
             if grounding.hedged:
                 confidence *= settings.hedged
             provenance = Provenance.USER_STATED if own else Provenance.ASSISTANT_DERIVED
-            return _Source(provenance, min(max(confidence, 0.0), 1.0), numbers, agreed)
+            return _Grounds(provenance, min(max(confidence, 0.0), 1.0), numbers, agreed)
         return None
 
 
 @dataclass(frozen=True, slots=True)
-class _Source:
+class _Grounds:
     """Who vouches for a sentence, how surely, and in which turns."""
 
     provenance: Provenance

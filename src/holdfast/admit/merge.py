@@ -15,7 +15,7 @@ from enum import StrEnum
 from holdfast.admit.compare import is_same
 from holdfast.admit.supersede import replaces
 from holdfast.admit.topics import reading_of
-from holdfast.admit.values import Reading, Word, WordKind
+from holdfast.admit.values import ParsedStatement, Word, WordKind
 from holdfast.model import Kind, Provenance
 from holdfast.models.embedder import Thresholds
 from holdfast.settings import MergeSettings
@@ -65,7 +65,7 @@ def compare(first: str, second: str) -> Comparison:
     return compare_readings(reading_of(first), reading_of(second))
 
 
-def compare_readings(first: Reading, second: Reading) -> Comparison:
+def compare_readings(first: ParsedStatement, second: ParsedStatement) -> Comparison:
     """The same over texts that were read already."""
     if not first.words and not second.words:
         return Comparison(Likeness.DIFFERENT, "neither text says anything that could be compared")
@@ -89,7 +89,7 @@ def compare_readings(first: Reading, second: Reading) -> Comparison:
     return Comparison(Likeness.MORE if only_first else Likeness.LESS, f"one only adds {said}")
 
 
-def additions(reading: Reading) -> list[Word]:
+def additions(reading: ParsedStatement) -> list[Word]:
     """Words that a text may have and another lack without contradicting it, up to MOST_EXTRA of them."""
     return [word for at, word in enumerate(reading.words) if word.kind in _HARMLESS and _modifies(reading, at)]
 
@@ -99,7 +99,7 @@ def is_loose_one(word: Word) -> bool:
     return word.said.lower() == "one"
 
 
-def _one_is_a(reading: Reading, other: Reading) -> Reading:
+def _one_is_a(reading: ParsedStatement, other: ParsedStatement) -> ParsedStatement:
     """The text without a "one" that only means "a", as in "one man": unless the other text counts too."""
     if not any(is_loose_one(word) for word in reading.words) or "1" in other.keys:
         return reading
@@ -109,10 +109,10 @@ def _one_is_a(reading: Reading, other: Reading) -> Reading:
         for word, after in zip(reading.words, (*reading.words[1:], None), strict=True)
         if not (is_loose_one(word) and after is not None and not after.lead and after.key in single)
     ]
-    return Reading(tuple(kept), reading.tail)
+    return ParsedStatement(tuple(kept), reading.tail)
 
 
-def _words_of(reading: Reading, counts: Counter[str]) -> list[Word]:
+def _words_of(reading: ParsedStatement, counts: Counter[str]) -> list[Word]:
     left = Counter(counts)
     found = []
     for word in reading.words:
@@ -131,7 +131,7 @@ def _difference(first: list[Word], second: list[Word]) -> str:
     return f"they differ in a {word.kind.value}: {ours[0]!r} and {theirs[0]!r}"
 
 
-def _not_just_more(more: Reading, less: Reading, extra: list[Word]) -> str | None:
+def _not_just_more(more: ParsedStatement, less: ParsedStatement, extra: list[Word]) -> str | None:
     """Why the longer text is not simply the more specific one; None when it is."""
     for word in extra:
         if word.kind not in _HARMLESS:
@@ -151,7 +151,7 @@ def _not_just_more(more: Reading, less: Reading, extra: list[Word]) -> str | Non
     return None
 
 
-def _modifies(reading: Reading, index: int) -> bool:
+def _modifies(reading: ParsedStatement, index: int) -> bool:
     """Whether a word only describes the one after it: "a young child", but not "a child actor"."""
     word = reading.words[index]
     if word.key.endswith("ly"):
@@ -164,7 +164,7 @@ def _modifies(reading: Reading, index: int) -> bool:
     return bool(opened) and not after.lead and after.kind in (WordKind.PLAIN, WordKind.NAME)
 
 
-def _tense(first: Reading, second: Reading) -> str | None:
+def _tense(first: ParsedStatement, second: ParsedStatement) -> str | None:
     """A verb in the past here and in the present there: who lived in Porto need not live there."""
     theirs: dict[str, dict[bool, str]] = {}
     for word in second.words:
@@ -176,7 +176,7 @@ def _tense(first: Reading, second: Reading) -> str | None:
     return None
 
 
-def _whose(first: Reading, second: Reading) -> str | None:
+def _whose(first: ParsedStatement, second: ParsedStatement) -> str | None:
     """A possessor or a place that both name, and name differently."""
     theirs: dict[str, Word] = {}
     for word in second.words:

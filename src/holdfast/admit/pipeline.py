@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from holdfast.admit.echo import holds_list, is_echo, recited
 from holdfast.admit.extract import Candidate, Extractor, Proposal, answers_question
 from holdfast.admit.floor import judge as judge_floor
-from holdfast.admit.ledger import Earlier, Heard, Ledger, nearest_earlier
+from holdfast.admit.ledger import Earlier, Ledger, RecentTurns, nearest_earlier
 from holdfast.admit.llm import Proposed, unpack
 from holdfast.admit.place import Notes, Placing
 from holdfast.admit.proposals import Asking, Embedded, Question, embed_claims
@@ -49,27 +49,27 @@ _Said = tuple[Turn, Sequence[Turn]]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class JudgedCandidate:
     candidate: Candidate
     refused: tuple[str, str] | None
     """The rule that refuses it, and why."""
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class TurnReading:
     """One turn: what was found in it, and what passed the floor, with its vectors."""
 
     before: Sequence[Turn]
     dropped: tuple[tuple[str, str, str], ...]
     """(text, rule, why) of what a model proposed and code did not take."""
-    found: tuple[Found, ...]
+    found: tuple[JudgedCandidate, ...]
     kept: tuple[Candidate, ...]
     vectors: NDArray[np.float32]
     rows: list[tuple[Space, int, bytes]]
     """Vectors made now, to be stored."""
 
 
-class Reader:
+class TurnReader:
     def __init__(self, view: Snapshot, embedder: Embedder, extractor: Extractor, settings: Settings) -> None:
         self._view = view
         self._embedder = embedder
@@ -90,7 +90,7 @@ class Reader:
     def just_before(self, before: Sequence[Turn]) -> Sequence[Turn]:
         return before[-self._settings.turns_shown :]
 
-    def read(self, said: Sequence[_Said]) -> dict[int, Read]:
+    def read(self, said: Sequence[_Said]) -> dict[int, TurnReading]:
         """By the turn's place in the log; what the log says a model proposed, else what rules find."""
         proposed = {turn.seq: self._proposed(turn) for turn, _ in said}
         by_rules = [(self.own_turn(turn), before) for turn, before in said if proposed[turn.seq] is None]
@@ -108,7 +108,7 @@ class Reader:
         )
         nothing = Embedded(np.zeros((0, self._embedder.profile.dims), np.float32), [])
         return {
-            turn.seq: Read(
+            turn.seq: TurnReading(
                 before,
                 tuple((one.text, one.rule, one.reason) for one in model.dropped)
                 if (model := proposed[turn.seq])
@@ -133,16 +133,18 @@ class Reader:
         listed = holds_list(self.own_words(turn).text, self._settings.recited_lines)
         return max(CLAIMS_PER_TURN if listed else 0, self._settings.records_per_turn)
 
-    def _floored(self, candidates: Sequence[Candidate], before: Sequence[Turn], most: int) -> tuple[Found, ...]:
+    def _floored(
+        self, candidates: Sequence[Candidate], before: Sequence[Turn], most: int
+    ) -> tuple[JudgedCandidate, ...]:
         heard = _heard(self.just_before(before))
-        found: list[Found] = []
+        found: list[JudgedCandidate] = []
         kept = 0
         for number, candidate in enumerate(candidates):
             refused = self._refused(candidate, number, before, heard)
             if refused is None and kept >= most:
                 refused = ABOVE_THE_CAP
             kept += refused is None
-            found.append(Found(candidate, refused))
+            found.append(JudgedCandidate(candidate, refused))
         return tuple(found)
 
     def _refused(
@@ -194,7 +196,7 @@ class Judge:
         settings: Settings,
         cache: BlockCache,
         ledger: Ledger,
-        heard: Heard,
+        heard: RecentTurns,
         *,
         asks: bool,
     ) -> None:
@@ -212,7 +214,7 @@ class Judge:
         self._notes = Notes(self.changes)
         self._placing = Placing(namespace, embedder, settings, ledger, self.changes, self._notes, view.forgotten())
         self._earlier = Earlier(view, (), heard)
-        self._reader = Reader(view, embedder, extractor, settings)
+        self._reader = TurnReader(view, embedder, extractor, settings)
         self._salient: dict[str, Salience] = {}
         self._proposals: Mapping[str, Metadata] = {}
         self._passed = _passed(view) if asks else 0
@@ -288,7 +290,7 @@ class Judge:
         return np.stack([np.frombuffer(stored[turn.seq], "<f4") for turn in said])
 
     def _judge_turn(
-        self, turn: Turn, vector: _Vector, crowd: Sequence[float], row: int, read: Read | None, first: int
+        self, turn: Turn, vector: _Vector, crowd: Sequence[float], row: int, read: TurnReading | None, first: int
     ) -> bool:
         """False if it waits for a model; then nothing is noted of it yet.
 
@@ -331,7 +333,7 @@ class Judge:
         if not yields:
             self._notes.count(turn, "not salient" if reason.startswith("not salient") else "below the threshold")
 
-    def _admit(self, turn: Turn, read: Read, g: float, first: int) -> None:
+    def _admit(self, turn: Turn, read: TurnReading, g: float, first: int) -> None:
         for text, rule, why in read.dropped:
             self._notes.count(turn, "candidates")
             self._refuse(turn, text, rule, why)
@@ -351,7 +353,7 @@ class Judge:
                 sources = tuple(seqs[turn_id] for turn_id in candidate.turn_ids if turn_id in seqs)
                 self._placing.place(turn, candidate, vector, number, g, sources, first + number, replaced[number])
 
-    def _refused_late(self, turn: Turn, read: Read, first: int) -> list[tuple[str, str] | None]:
+    def _refused_late(self, turn: Turn, read: TurnReading, first: int) -> list[tuple[str, str] | None]:
         """What refuses each of those that passed the floor, now that it is known what was remembered before."""
         said = recited(
             self._reader.own_words(turn).text,
@@ -405,7 +407,7 @@ class Admission:
         self._ledger: Ledger | None = None
         self._state = _State()
         self._upto = 0
-        self._heard = Heard(settings.admit.turns_heard)
+        self._heard = RecentTurns(settings.admit.turns_heard)
 
     @property
     def degraded(self) -> str | None:

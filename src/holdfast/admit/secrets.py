@@ -15,7 +15,7 @@ from functools import cache
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundSecret:
     """One secret: what it is and where it stood in the text as given."""
 
     kind: str
@@ -28,7 +28,7 @@ class Masked:
     """The text with each secret replaced by "[secret: kind]", and what was found."""
 
     text: str
-    found: tuple[Found, ...]
+    found: tuple[FoundSecret, ...]
 
 
 def mask(text: str) -> Masked:
@@ -42,19 +42,19 @@ def mask(text: str) -> Masked:
     return Masked("".join((*parts, text[done:])), tuple(found))
 
 
-def _apart(found: list[Found]) -> list[Found]:
+def _apart(found: list[FoundSecret]) -> list[FoundSecret]:
     """Overlaps become one span, under the name of the part that says most (a provider's, not "password")."""
-    kept: list[Found] = []
+    kept: list[FoundSecret] = []
     for one in found:
         if kept and one.start < kept[-1].end:
             last = kept.pop()
             kind = one.kind if last.kind in _VAGUE and one.kind not in _VAGUE else last.kind
-            one = Found(kind, last.start, max(last.end, one.end))
+            one = FoundSecret(kind, last.start, max(last.end, one.end))
         kept.append(one)
     return kept
 
 
-def _find(text: str) -> Iterator[Found]:
+def _find(text: str) -> Iterator[FoundSecret]:
     for rule in _RULES:
         if rule.hint in text:
             yield from rule.find(text)
@@ -112,10 +112,10 @@ class _Rule:
     pattern: re.Pattern[str]
     looks: Callable[[str], bool] = _any
 
-    def find(self, text: str) -> Iterator[Found]:
+    def find(self, text: str) -> Iterator[FoundSecret]:
         for match in self.pattern.finditer(text):
             if self.looks(match["v"]):
-                yield Found(self.kind, *match.span("v"))
+                yield FoundSecret(self.kind, *match.span("v"))
 
 
 def _key(kind: str, prefix: str, body: str, looks: Callable[[str], bool] = _any, *, hint: str = "") -> _Rule:
@@ -228,7 +228,7 @@ _HEADER = re.compile(
 )
 
 
-def _named(text: str, lower: str) -> Iterator[Found]:
+def _named(text: str, lower: str) -> Iterator[FoundSecret]:
     for pattern in (_NAMED, _FLAG):
         for count, match in enumerate(pattern.finditer(lower)):
             name, quoted, bare = match.group("name", "quoted", "bare")
@@ -238,13 +238,13 @@ def _named(text: str, lower: str) -> Iterator[Found]:
             value = text[start:end]
             dumped = count >= _DUMP and not value.startswith("[secret")
             if dumped or _is_named_secret(value, strong, match, text):
-                yield Found(kind, start, end)
+                yield FoundSecret(kind, start, end)
     for match in _HEADER.finditer(lower):
         start, end = match.span("sure" if match["sure"] else "value")
         value = text[start:end]
         sure = match["sure"] and not _is_placeholder(value) and not _REFERENCE.fullmatch(value)
         if sure or _random(value):
-            yield Found("token", start, end)
+            yield FoundSecret("token", start, end)
 
 
 _DUMP = 1000

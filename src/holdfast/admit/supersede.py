@@ -15,7 +15,7 @@ from holdfast.admit.attributes import adds_beside, by_attribute, claims_of, clau
 from holdfast.admit.changes import by_amount, by_attitude, by_change, by_outcome, by_revision, denial, turned
 from holdfast.admit.frames import Holds, ValueType, align, measure, one_value, plain_value, same_key, value_type
 from holdfast.admit.topics import NOW, REMEMBERED, TIES, Replacement, keys_of, reading_of, said, topics
-from holdfast.admit.values import Reading, WordKind
+from holdfast.admit.values import ParsedStatement, WordKind
 from holdfast.text.vocabulary import word_set
 
 MOST_CHARS = 600
@@ -59,7 +59,7 @@ def _by_clause(old: str, clause: str, new: str) -> Iterator[Replacement | None]:
     yield by_change(old, clause, reading_of(new))
 
 
-def _alike_at_an_end(old: Reading, new: Reading) -> bool:
+def _alike_at_an_end(old: ParsedStatement, new: ParsedStatement) -> bool:
     """Whether the sentences may share a frame at all: one that has them begin or end alike."""
     if not new.words:
         return False
@@ -96,7 +96,7 @@ _SMALL = (WordKind.PERSON, WordKind.MODAL, WordKind.NEGATION)
 _COMMON = TIES - word_set("work live study play code run train subscribe rent ride fly")
 
 
-def _by_frame(old: Reading, new: Reading, clause: str) -> Replacement | None:
+def _by_frame(old: ParsedStatement, new: ParsedStatement, clause: str) -> Replacement | None:
     frame = align(old, new)
     if frame is None:
         return None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from holdfast.admit.frames import kind_of_tool
-from holdfast.admit.values import Reading, Word, WordKind, read
+from holdfast.admit.values import ParsedStatement, Word, WordKind, read
 from holdfast.text.vocabulary import (
     FILLERS,
     MODALS,
@@ -50,7 +50,7 @@ TIES = word_set(
 
 
 @lru_cache(maxsize=REMEMBERED)
-def reading_of(text: str) -> Reading:
+def reading_of(text: str) -> ParsedStatement:
     return read(text)
 
 
@@ -124,7 +124,7 @@ def topics(text: str) -> frozenset[str]:
     return topics_of(reading_of(text))
 
 
-def topics_of(reading: Reading) -> frozenset[str]:
+def topics_of(reading: ParsedStatement) -> frozenset[str]:
     return frozenset(
         root(word.key)
         for word in reading.words

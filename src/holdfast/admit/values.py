@@ -266,7 +266,7 @@ class Word(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ParsedStatement:
     """What a sentence says, word for deciding word."""
 
     words: tuple[Word, ...]
@@ -310,7 +310,7 @@ _NOT_PAST = word_set(
 )
 
 
-def read(text: str) -> Reading:
+def read(text: str) -> ParsedStatement:
     """The deciding words of a text, in order."""
     return _gather(_phrases(list(_pieces(text))))
 
@@ -387,7 +387,7 @@ def _phrases(pieces: list[_Piece]) -> list[_Piece]:
     return found
 
 
-def _gather(pieces: list[_Piece]) -> Reading:
+def _gather(pieces: list[_Piece]) -> ParsedStatement:
     words = [piece.text for piece in pieces]
     found: list[Word] = []
     lead: list[str] = []
@@ -411,7 +411,7 @@ def _gather(pieces: list[_Piece]) -> Reading:
             found.append(Word(key, kind, piece.said, tuple(lead), past, at))
             lead.clear()
         at += 1
-    return Reading(tuple(found), tuple(lead))
+    return ParsedStatement(tuple(found), tuple(lead))
 
 
 def _value(pieces: list[_Piece], words: list[str], at: int) -> tuple[tuple[str, WordKind] | None, int]:

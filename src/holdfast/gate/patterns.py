@@ -16,13 +16,13 @@ _GLUED_STOP = re.compile(r"\.\w")
 
 
 @dataclass(frozen=True)
-class Reading:
+class PatternReading:
     """A text as the patterns read it: with plain apostrophes, and in lower case for what is said rather than coded."""
 
     text: str
 
     @classmethod
-    def of(cls, text: str) -> Reading:
+    def of(cls, text: str) -> PatternReading:
         return cls(text if text.isascii() else text.translate(_PLAIN))
 
     @cached_property
@@ -54,7 +54,7 @@ class Telltale:
     def of(cls, signs: str = "", *parts: str) -> Telltale:
         return cls(frozenset(signs), parts)
 
-    def shown(self, reading: Reading, text: str) -> bool:
+    def shown(self, reading: PatternReading, text: str) -> bool:
         if not reading.plain or not self.signs.isdisjoint(reading.signs):
             return True
         return any(map(text.__contains__, self.parts))
@@ -67,13 +67,13 @@ class Pattern:
     """Its letters are lower-case and it reads the lower-case text: a third of the time that IGNORECASE takes."""
     telltale: Telltale | None = None
 
-    def found(self, reading: Reading) -> bool:
+    def found(self, reading: PatternReading) -> bool:
         text = reading.lowered if self.any_case else reading.text
         if self.telltale is not None and not self.telltale.shown(reading, text):
             return False
         return self.regex.search(text) is not None
 
-    def count(self, reading: Reading) -> int:
+    def count(self, reading: PatternReading) -> int:
         if not self.found(reading):
             return 0
         return sum(1 for _ in self.regex.finditer(reading.lowered if self.any_case else reading.text))
@@ -86,7 +86,7 @@ class Family:
     name: str
     patterns: tuple[Pattern, ...]
 
-    def fires(self, reading: Reading) -> bool:
+    def fires(self, reading: PatternReading) -> bool:
         return all(pattern.found(reading) for pattern in self.patterns)
 
 

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from holdfast.models.bert import Arrays, Floats, Layer, layer_norm, restore, token_table
+from holdfast.models.bert import Arrays, Floats, TransformerLayer, layer_norm, restore, token_table
 from holdfast.models.embedder import ID_BYTES, shipped_embedder
 from holdfast.text.words import sentences
 
@@ -153,7 +153,7 @@ class Network:
         self._positions, self._segments, self._marks = weights["p.weight"], weights["s.weight"], weights["marks.weight"]
         self._features, self._features_bias = weights["x.weight"].T.copy(), weights["x.bias"]
         self._norm = weights["n.weight"], weights["n.bias"]
-        self._layers = [Layer(weights, f"layers.{number}", int(heads)) for number in range(int(layers))]
+        self._layers = [TransformerLayer(weights, f"layers.{number}", int(heads)) for number in range(int(layers))]
         self._head, self._head_bias = weights["head.weight"].T.copy(), weights["head.bias"]
 
     def run(self, tokens: Tokens) -> Floats:
@@ -180,7 +180,7 @@ _HEADS = ("worth", "alone", "rule", "own", "norm")
 
 
 @dataclass(frozen=True, slots=True)
-class Sentence:
+class SentenceReading:
     """One sentence as the reader judges it; every number is a probability."""
 
     text: str
@@ -206,7 +206,7 @@ def _network() -> Network:
 
 def read_sentences(
     text: str, previous: str = "", same_speaker: bool = False, pasted: Sequence[tuple[int, int]] = ()
-) -> list[Sentence]:
+) -> list[SentenceReading]:
     """Judge the sentences of a turn. `pasted` says which parts are known not to be the user's own words.
 
     Of a very long turn, which is a document, the first and the last sentences outside of `pasted` are judged.
@@ -222,12 +222,14 @@ def _inside(span: tuple[int, int], parts: Sequence[tuple[int, int]]) -> bool:
 
 
 @lru_cache(maxsize=2048)
-def _judge(text: str, span: tuple[int, int], previous: str, same_speaker: bool) -> Sentence:
+def _judge(text: str, span: tuple[int, int], previous: str, same_speaker: bool) -> SentenceReading:
     logits = _network().run(sentence_tokens(text, span, previous, same_speaker))
     chances = 1.0 / (1.0 + np.exp(-logits[: len(_HEADS)].astype(np.float64)))
     kinds = logits[len(_HEADS) + 1 : len(_HEADS) + len(KINDS)]
     worth, alone, rule, own, norm = (round(float(one), 4) for one in chances)
-    return Sentence(text[span[0] : span[1]], span[0], worth, alone, rule, own, norm, KINDS[1 + int(kinds.argmax())])
+    return SentenceReading(
+        text[span[0] : span[1]], span[0], worth, alone, rule, own, norm, KINDS[1 + int(kinds.argmax())]
+    )
 
 
 @lru_cache(maxsize=4096)

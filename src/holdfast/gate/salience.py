@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from holdfast.gate.patterns import Family, Reading, Telltale, any_of, one_of, spoken
+from holdfast.gate.patterns import Family, PatternReading, Telltale, any_of, one_of, spoken
 from holdfast.settings import GateSettings
 
 # --- How many words of a text say anything, in any script (SAL-3).
@@ -89,7 +89,7 @@ def informative_words(text: str, at_most: int) -> Informative:
 
 def _words(text: str) -> Iterator[str]:
     """Runs of letters, digits, marks and apostrophes, in any script, in lower case, without trivial phrases."""
-    lowered = Reading.of(text).lowered
+    lowered = PatternReading.of(text).lowered
     if not lowered.isascii():
         lowered = unicodedata.normalize("NFC", lowered)
     for chunk in _CHUNK.findall(_TRIVIAL_PHRASES.sub(" ", lowered)):
@@ -151,7 +151,7 @@ def judge(text: str, salient_words: int = _SALIENT_WORDS) -> Salience:
 
 
 def _signal(text: str) -> str | None:
-    reading = Reading.of(text)
+    reading = PatternReading.of(text)
     return next((family.name for family in SIGNALS if family.fires(reading)), None)
 
 
@@ -261,7 +261,7 @@ SIGNALS = (
 
 def tool_limitation_claim(text: str) -> bool:
     """Whether a candidate says that the agent's tooling or environment fails at something."""
-    return any(_claims(" ".join(sentence.split())) for sentence in _SENTENCE_END.split(Reading.of(text).lowered))
+    return any(_claims(" ".join(sentence.split())) for sentence in _SENTENCE_END.split(PatternReading.of(text).lowered))
 
 
 def _claims(sentence: str) -> bool:

@@ -11,7 +11,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
 
-from holdfast.gate.patterns import ACTIONS, CONVERSATION, SPECIFICS, STRUCTURE, TECHNICAL, Family, Reading, prose_of
+from holdfast.gate.patterns import (
+    ACTIONS,
+    CONVERSATION,
+    SPECIFICS,
+    STRUCTURE,
+    TECHNICAL,
+    Family,
+    PatternReading,
+    prose_of,
+)
 from holdfast.gate.salience import Salience
 from holdfast.models.embedder import Thresholds
 from holdfast.settings import GateSettings
@@ -36,7 +45,7 @@ def technical_density(text: str, settings: GateSettings = _DEFAULT) -> float:
 def nl_structure(text: str, settings: GateSettings = _DEFAULT) -> float:
     """Dnl: how much a person tells of themselves, in the sentences around any code (GATE-5)."""
     prose = prose_of(_read(text, settings).text)
-    total = _sum(_fired(CONVERSATION, Reading(prose.text)), settings.conversation_families)
+    total = _sum(_fired(CONVERSATION, PatternReading(prose.text)), settings.conversation_families)
     return min(total, settings.code_structure if prose.mostly_code else 1.0)
 
 
@@ -65,21 +74,21 @@ def families(text: str, settings: GateSettings = _DEFAULT) -> dict[str, tuple[st
     read = _read(text, settings)
     return {
         "t": _fired(TECHNICAL, read),
-        "d": _fired(CONVERSATION, Reading(prose_of(read.text).text)),
+        "d": _fired(CONVERSATION, PatternReading(prose_of(read.text).text)),
         "p": _fired(SPECIFICS, read),
         "a": _fired(ACTIONS, read),
         "dtech": _fired(STRUCTURE, read),
     }
 
 
-def _read(text: str, settings: GateSettings) -> Reading:
+def _read(text: str, settings: GateSettings) -> PatternReading:
     return _reading(text[: settings.max_chars])
 
 
-_reading = lru_cache(maxsize=2)(Reading.of)  # five signals read the same text
+_reading = lru_cache(maxsize=2)(PatternReading.of)  # five signals read the same text
 
 
-def _fired(group: Iterable[Family], reading: Reading) -> tuple[str, ...]:
+def _fired(group: Iterable[Family], reading: PatternReading) -> tuple[str, ...]:
     return tuple(family.name for family in group if family.fires(reading))
 
 

@@ -41,7 +41,7 @@ def token_table() -> TokenTable:
     return TokenTable()
 
 
-class Layer:
+class TransformerLayer:
     """One transformer layer with weights as training writes them."""
 
     def __init__(self, weights: Mapping[str, Floats], prefix: str, heads: int) -> None:

@@ -13,15 +13,15 @@ _MUST, _NOT, _MAY, _HOW = Modality.OBLIGATION, Modality.PROHIBITION, Modality.PE
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class PhraseFrame:
     modality: Modality
     needs: frozenset[str]
     """A sentence without one of these words is not looked at."""
     pattern: re.Pattern[str]
 
 
-def _frame(modality: Modality, needs: str, pattern: str) -> Frame:
-    return Frame(modality, frozenset(needs.split()), re.compile(pattern))
+def _frame(modality: Modality, needs: str, pattern: str) -> PhraseFrame:
+    return PhraseFrame(modality, frozenset(needs.split()), re.compile(pattern))
 
 
 _LEAD = r"^(?>(?:(?:and|but|so|ok|okay|also|oh|please|pls|btw|yes|well|again|just|hey|hi)[,!.:]* +){0,3})"

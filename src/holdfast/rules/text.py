@@ -27,7 +27,7 @@ class Sentence:
 
 
 @dataclass(frozen=True, slots=True)
-class _Line:
+class _SentenceLine:
     start: int
     stop: int
     body: int
@@ -85,7 +85,7 @@ def sentences_of(text: str) -> Iterator[Sentence]:
             over = ""
 
 
-def _lines(text: str) -> Iterator[_Line]:
+def _lines(text: str) -> Iterator[_SentenceLine]:
     at = 0
     for whole in text.splitlines(keepends=True):
         stop = at + len(whole.rstrip())
@@ -93,16 +93,16 @@ def _lines(text: str) -> Iterator[_Line]:
             heading = _HEADING.match(text, at, stop)
             front = _FRONT.match(text, at, stop)
             body = at + len(whole) - len(whole.lstrip("# \t*_")) if heading else front.end() if front else at
-            yield _Line(at, stop, min(body, stop), bool(front and front["item"]), heading is not None)
+            yield _SentenceLine(at, stop, min(body, stop), bool(front and front["item"]), heading is not None)
         at += len(whole)
 
 
-def _paragraphs(lines: Iterator[_Line], text: str) -> Iterator[_Line]:
+def _paragraphs(lines: Iterator[_SentenceLine], text: str) -> Iterator[_SentenceLine]:
     """Lines that were only wrapped are one."""
-    held: _Line | None = None
+    held: _SentenceLine | None = None
     for line in lines:
         if held is not None and _goes_on(held, line, text):
-            held = _Line(held.start, line.stop, held.body, held.item, held.heading)
+            held = _SentenceLine(held.start, line.stop, held.body, held.item, held.heading)
             continue
         if held is not None:
             yield held
@@ -111,7 +111,7 @@ def _paragraphs(lines: Iterator[_Line], text: str) -> Iterator[_Line]:
         yield held
 
 
-def _goes_on(before: _Line, line: _Line, text: str) -> bool:
+def _goes_on(before: _SentenceLine, line: _SentenceLine, text: str) -> bool:
     if line.item or line.heading or before.heading or not text[line.body : line.body + 1].islower():
         return False
     last = text.rfind("\n", before.start, before.stop) + 1

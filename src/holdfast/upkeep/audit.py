@@ -24,7 +24,7 @@ from holdfast.admit.floor import Reason, Refusal, judge
 from holdfast.admit.merge import MOST_EXTRA, Likeness, additions, compare, is_loose_one
 from holdfast.admit.secrets import mask
 from holdfast.admit.topics import reading_of
-from holdfast.admit.values import Reading, Word
+from holdfast.admit.values import ParsedStatement, Word
 from holdfast.model import Provenance, Record, Role
 from holdfast.settings import DoctorSettings, Settings
 from holdfast.store.rows import role_number
@@ -263,7 +263,7 @@ def _content_terms(text: str) -> frozenset[str]:
     return frozenset(term for term in terms(text) if term not in FUNCTION_WORDS)
 
 
-def _word_sums(reading: Reading) -> _WordSums:
+def _word_sums(reading: ParsedStatement) -> _WordSums:
     """Return the sums of word hashes that index a text; a sum shared by accident costs one comparison."""
     loose = [word for word in reading.words if is_loose_one(word)]
     total = sum(hash(key) for key in reading.keys)
@@ -278,12 +278,12 @@ def _word_sums(reading: Reading) -> _WordSums:
     return _WordSums(tuple(full) if reading.words else (), tuple(reduced), len(extra) > _MAX_ADDITIONS)
 
 
-def _optional_words(reading: Reading, loose: Sequence[Word]) -> list[Word]:
+def _optional_words(reading: ParsedStatement, loose: Sequence[Word]) -> list[Word]:
     """Return the describing words, read with every "one" and without any: only then may they precede a noun."""
     found = {word.start: word for word in additions(reading)}
     if loose:
         places = {word.start for word in loose}
-        rest = Reading(tuple(word for word in reading.words if word.start not in places), reading.tail)
+        rest = ParsedStatement(tuple(word for word in reading.words if word.start not in places), reading.tail)
         found |= {word.start: word for word in additions(rest)}
     return [found[place] for place in sorted(found)]
 
