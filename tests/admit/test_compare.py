@@ -58,6 +58,15 @@ def test_the_guard_says_what_differs(first: str, second: str, why: str) -> None:
         ("I work at the post office.", "I quit the post office, I work at a bakery now."),
         ("I live in Ghent.", "I moved from Ghent, I live in Porto now."),
         ("My dentist appointment is on 3 May.", "The dentist appointment was moved, it is on 12 May now."),
+        ("My rent is 900 euros.", "I pay 950 euros in rent now."),
+        ("I take 30 mg of the thyroid pills.", "The doctor doubled my thyroid pills to 60 mg."),
+        ("The tax return is due on Friday.", "They extended the tax return to next Wednesday."),
+        ("Send me the digest every Friday.", "Send me the digest on Mondays instead."),
+        ("I hate swimming.", "I've grown to like swimming."),
+        ("I love loud concerts.", "I find loud concerts exhausting these days."),
+        ("I want to buy a piano.", "The piano was delivered today and it's lovely."),
+        ("I'm preparing for my driving test in October.", "I passed my driving test."),
+        ("We plan to open the second bakery in spring.", "The second bakery opened last Saturday."),
     ],
 )
 def test_a_changed_mind_replaces_what_was_said(old: str, new: str) -> None:

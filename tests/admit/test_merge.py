@@ -131,9 +131,9 @@ def test_only_the_record_it_speaks_of_is_retired() -> None:
 
 @pytest.mark.requirement("MERGE-4")
 def test_news_that_can_mean_two_records_retires_neither_and_outranks_both() -> None:
-    first = neighbour("The budget review with Ines is on Tuesday the 8th.", id="r-1")
-    second = neighbour("The design review with Omar is on Friday the 11th.", id="r-2")
-    new = statement("The review has moved: Monday the 14th.")
+    first = neighbour("We use RabbitMQ streams for the notices.", id="r-1")
+    second = neighbour("We use RabbitMQ streams for the invoices.", id="r-2")
+    new = statement("We're dropping RabbitMQ streams.")
     assert decide(new, [first], THRESHOLDS).old == ("r-1",)  # type: ignore[union-attr]
     verdict = decide(new, [first, second], THRESHOLDS)
     assert isinstance(verdict, Add)

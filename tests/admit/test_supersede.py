@@ -50,18 +50,12 @@ REPLACED = """
     My appointment is on 4 May. | My appointment got postponed to 11 May.
     We meet on Mondays. | We meet on Fridays now.
     My rent is 900 euros. | My rent went up to 950 euros.
-    My rent is 900 euros. | I pay 950 euros in rent now.
     I run 5 km every morning. | I run 8 km every morning now.
     I take 50 mg of sertraline. | My sertraline dose was raised to 100 mg.
     I play tennis on Sundays. | I don't play tennis any more.
     I drive a Golf. | I sold my Golf and bought a Tesla.
     I have a cat called Miso. | Miso died last week.
     I'm planning a trip to Peru. | I cancelled the trip to Peru.
-    I take 30 mg of the thyroid pills. | The doctor doubled my thyroid pills to 60 mg.
-    The tax return is due on Friday. | They extended the tax return to next Wednesday.
-    Send me the digest every Friday. | Send me the digest on Mondays instead.
-    I hate swimming. | I've grown to like swimming.
-    I love loud concerts. | I find loud concerts exhausting these days.
     My dentist is Mara. | Tomas is my new dentist.
     I accepted a promotion to Team Lead at Corvo, and it's a big step. | I've been promoted to Head of Sales at Corvo.
     I live alone. | Vesna moved in with me in April.
@@ -160,10 +154,6 @@ def test_no_statement_replaces_itself(pair: tuple[str, str]) -> None:
 
 
 MEANT = """
-    The quarterly review with Ines is on Tuesday the 8th at ten. | The review has moved again: Monday the 14th at nine.
-    I want to buy a piano. | The piano was delivered today and it's lovely.
-    I'm preparing for my driving test in October. | I passed my driving test.
-    We plan to open the second bakery in spring. | The second bakery opened last Saturday.
     We use RabbitMQ streams for the notices. | We're dropping RabbitMQ streams.
     I've signed up for the triathlon in May. | I've decided already: no triathlon.
 """

@@ -3,30 +3,25 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 
-from holdfast.admit.attributes import Change, changes, clauses, expanded
-from holdfast.admit.frames import ValueType, kind_of_tool, measure, same_key, value_type, without_moment
+from holdfast.admit.attributes import Change, changes, clauses
+from holdfast.admit.frames import ValueType, kind_of_tool, measure, same_key, value_type
 from holdfast.admit.topics import (
     CONTENT,
     IS,
     MOST_DETAIL,
-    NOW,
     REMEMBERED,
     TIES,
     Replacement,
-    changed,
     keys_of,
-    other_person,
     reading_of,
-    root,
     said,
     topics,
     topics_of,
 )
 from holdfast.admit.values import ParsedStatement, Word, WordKind
-from holdfast.text.vocabulary import either, word_set
+from holdfast.text.vocabulary import word_set
 
 _COMPANY = word_set("boyfriend girlfriend partner husband wife fiance fiancee marry date engage see relationship")
 _AILING = word_set("hurt break sore sprain injure ill bad ache swell infect fracture strain pull sick")
@@ -264,264 +259,6 @@ def _is_subject(old: ParsedStatement, thing: set[str]) -> bool:
     return thing <= {word.key for word in old.words[: len(thing) + 1]}
 
 
-# --- The same matter with another amount or date, told as a change: "the doctor doubled my pills to 40 mg".
-
-
-_MOST_NEW_TOPICS = 3
-"""Matters a change may bring in besides: who made it, and why. With more it is another sentence."""
-_WHEN = (WordKind.DATE, WordKind.TIME)
-_DOUBT = (WordKind.NEGATION, WordKind.HEDGE)
-_MOVES = frozenset({"moved to", "changed to", "reached"})
-_SHIFTED = re.compile(
-    r"^(?:the|my|our|this) (?P<thing>[\w'’ -]{2,60}?) (?:has |have |is |was |been |got |had |to |be ){0,4}"
-    r"(?:moved|moves|moving|postponed|rescheduled|pushed|shifted|delayed|put off|brought forward|changed)\b",
-    re.IGNORECASE,
-)
-_ORDINAL = "th"
-
-
-def by_revision(old: str, new: str) -> Replacement | None:
-    """Why the new text revises an amount or a date of the old one; None when it does not."""
-    if not changed(new):
-        return None
-    about, now_about = topics(old), topics(new)
-    shared = about & now_about
-    if not shared or other_person(about, now_about):
-        return None
-    for part in clauses(old):
-        was = None if _told(part) else _values(reading_of(part), reading_of(new))
-        for clause in clauses(new) if was else ():
-            now = None if _doubted(clause) else _values(reading_of(clause), reading_of(part))
-            if now is None or was is None or now[0] != was[0] or not _comparable(was[1], now[1]):
-                continue
-            if _repeated(was[1], reading_of(new)) or _repeated(now[1], reading_of(old)):
-                continue  # both texts have it: nothing changed
-            told = f"the same matter with another value: {said(was[1])!r} became {said(now[1])!r}"
-            here = topics_of(reading_of(part))
-            if here and here <= now_about and len(now_about - here) <= _MOST_NEW_TOPICS:
-                return Replacement(True, told)
-            if _moved_thing(clause, about) or (len(shared) > 1 and 2 * len(shared) >= len(about)):
-                return Replacement(False, told, alone=True)
-    return None
-
-
-def _moved_thing(clause: str, about: frozenset[str]) -> bool:
-    """Whether the clause says of one of these things that it moved: "the review has moved again"."""
-    if shifted := _SHIFTED.match(clause):
-        thing = topics_of(reading_of(f"x {shifted['thing']}")) - {"x"}
-        return bool(thing) and thing <= about
-    for change in changes(clause):
-        thing = topics_of(reading_of(f"x {change.thing}")) if change.thing and change.how in _MOVES else frozenset()
-        if thing and thing <= about:
-            return True
-    return False
-
-
-def _told(part: str) -> bool:
-    """What happened may happen twice, but for a change to a value; a denial has no value to revise."""
-    if _doubted(part):
-        return True
-    return any(word.past for word in reading_of(part).words) and not any(
-        change.to and change.thing for change in changes(part)
-    )
-
-
-def _doubted(part: str) -> bool:
-    return any(word.kind in _DOUBT and word.key != "plan" for word in reading_of(part).words)
-
-
-def _repeated(value: tuple[Word, ...], reading: ParsedStatement) -> bool:
-    return {word.key for word in value} <= {word.key for word in reading.words}
-
-
-def _values(reading: ParsedStatement, other: ParsedStatement) -> tuple[str, tuple[Word, ...]] | None:
-    """The one amount of a clause, or else its time; where only the other has an amount, the time alone."""
-    amounts = _amounts(reading)
-    if amounts and _amounts(other):
-        return ("amount", amounts) if len(amounts) == 1 else None
-    times = tuple(word for place, word in enumerate(reading.words) if _is_time(reading.words, place))
-    return ("time", times) if times else None
-
-
-def _amounts(reading: ParsedStatement) -> tuple[Word, ...]:
-    words = reading.words
-    return tuple(
-        word
-        for place, word in enumerate(words)
-        if word.kind is WordKind.NUMBER
-        and not _is_time(words, place)
-        and not (word.said.isdecimal() and _FIRST_YEAR <= int(word.said) <= _LAST_YEAR)
-        and not word.key.endswith(_ORDINAL)
-        and not (place and not word.lead and words[place - 1].kind is WordKind.NAME)  # QK 482, iOS 9
-        and not (place and words[place - 1].key in _SPANS)
-    )
-
-
-_FIRST_YEAR, _LAST_YEAR = 1900, 2099  # a bare number between them is a year, no amount
-_RELATIVE = frozenset({"today", "tomorrow", "yesterday", "tonight"})
-_SPANS = word_set("last past next for ago every another")
-
-
-def _is_time(words: tuple[Word, ...], place: int) -> bool:
-    """A date or time, or the number that is the day of one: the 8th of "Tuesday the 8th"."""
-    word = words[place]
-    if word.kind in _WHEN:
-        return word.key not in _RELATIVE
-    if word.kind is WordKind.NUMBER and word.key.endswith(_ORDINAL) and "the" in word.lead:
-        return place + 1 == len(words) or bool(words[place + 1].lead)  # "to the 23rd", but not "the second floor"
-    beside = words[max(0, place - 1) : place] + words[place + 1 : place + 2]
-    day = word.kind is WordKind.NUMBER and word.key.removesuffix(_ORDINAL).isdigit()
-    return day and any(other.kind in _WHEN for other in beside)
-
-
-def _comparable(was: tuple[Word, ...], now: tuple[Word, ...]) -> bool:
-    """Amounts in one measure; a bare number may stand for any."""
-    measures = {measure(word) for word in (*was, *now) if word.kind is WordKind.NUMBER} - {"", _ORDINAL}
-    return len(measures) <= 1
-
-
-# --- The same things with another amount or date, whatever words tie them: my rent is 800, I pay 900 in rent.
-
-
-def by_amount(old: ParsedStatement, new: ParsedStatement, clause: str) -> Replacement | None:
-    """The same things with another amount or date, in whatever words tie them: my rent is 800, I pay 900 in rent."""
-    new = ParsedStatement(without_moment(new, old))
-    if any(word.past or word.kind in _UNSURE_KINDS for word in (*old.words, *new.words)):
-        return None
-    fresh = bool(NOW.search(clause))
-    was, now = _split(old, fresh), _split(new, fresh)
-    if was is None or now is None or was[0] != now[0] or was[1] == now[1] or not was[0]:
-        return None
-    return Replacement(True, f"the same with another value: {' '.join(was[2])!r} became {' '.join(now[2])!r}")
-
-
-_UNSURE_KINDS = (
-    WordKind.NEGATION,
-    WordKind.MODAL,
-    WordKind.HEDGE,
-    WordKind.CONDITION,
-    WordKind.QUANTIFIER,
-    WordKind.PLACE,
-)
-
-
-def _split(reading: ParsedStatement, fresh: bool) -> tuple[frozenset[str], tuple[str, ...], tuple[str, ...]] | None:
-    """What a sentence is about (with the measure of its one value), and the value; None where there are several."""
-    values = [word for word in reading.words if word.kind in (WordKind.NUMBER, WordKind.DATE, WordKind.TIME)]
-    dates = [word for word in values if word.kind is not WordKind.NUMBER]
-    if any(_part_of_name(reading, word) for word in values):
-        return None
-    if (
-        not values
-        or len(values) > 2
-        or (len(values) == 2 and not dates)
-        or any(word.key in _MOMENTS for word in values)
-    ):
-        return None
-    if dates and not fresh and any(word.key in ("me", "us") or {"a", "an"} & set(word.lead) for word in reading.words):
-        return None  # "I have an appointment on Monday": there may be two
-    kind = "when" if dates else f"amount {measure(values[0])}"
-    about = frozenset(word.key for word in reading.words if word not in values and word.key not in _AMOUNT_TIES)
-    if not any(word.key in about and word.kind in CONTENT for word in reading.words):
-        return None
-    return about | {kind}, tuple(sorted(word.key for word in values)), tuple(word.said for word in values)
-
-
-def _part_of_name(reading: ParsedStatement, word: Word) -> bool:
-    """The 9 of "iOS 9" and the second of "second baseman" are no amounts."""
-    if word.kind is not WordKind.NUMBER:
-        return False
-    place = reading.words.index(word)
-    before = reading.words[place - 1] if place else None
-    if word.key.endswith("th") or before is None or word.lead:
-        return word.key.endswith("th")
-    return before.kind is WordKind.NAME or before.key in _NUMBERED or (place == 1 and before.kind is WordKind.PLAIN)
-
-
-_NUMBERED = word_set(
-    "room port chapter page line version year level step day week unit flat apartment floor gate platform track season "
-    "episode part phase grade class team group number"
-)
-_MOMENTS = frozenset({"yesterday", "today", "tomorrow", "tonight"})
-_AMOUNT_TIES = word_set(
-    "me us pay cost start amount come be take-place happen occur new current schedule set stand hold have now"
-)
-
-
-# --- Likes that turn into dislikes, and the other way round: "I hate running", "I've grown to like running".
-
-
-@dataclass(frozen=True, slots=True)
-class _Attitude:
-    likes: bool
-    said: str
-    about: frozenset[str]
-
-
-_LIKES = (
-    "love|loves|like|likes|enjoy|enjoys|enjoying|adore|appreciate|appreciates|prefer|fond of"
-    "|a (?:real |big |huge )?fan of|keen on|into|get along with|get along well with|happy with|comfortable with"
-)
-_HATES = (
-    "hate|hates|dislike|dislikes|avoid|avoids|despise|scared of|afraid of|tired of|sick of|bored of|bored with"
-    "|fed up with|uncomfortable with|get along badly with|steer clear of|can not stand|can not bear|can not take"
-    "|find it hard to"
-)
-_VERB = re.compile(
-    rf"\b(?:(?P<hates>{either(_HATES)})|(?P<likes>{either(_LIKES)})) (?P<about>[^,;:.!?]{{1,120}})",
-    re.IGNORECASE,
-)
-# Looked for before the verb only, so that a text of nothing but such words costs no more than any other.
-_DENIED = re.compile(
-    r"\b(?:not|never|no longer|stopped|hardly) (?:(?:really|much|even|ever|quite|to|be|a) ){0,4}$", re.IGNORECASE
-)
-_MOST_DENIAL = 40
-"""Characters of the longest denial."""
-_NOUN = re.compile(
-    r"^(?:i find )?(?P<about>[^,;:.!?]{1,60}?) (?:are |is |feel |feels )?(?:too )?(?:so )?"
-    r"(?P<word>exhausting|boring|unbearable|annoying|stressful|tiring|disgusting|delicious|wonderful|fantastic)\b",
-    re.IGNORECASE,
-)
-_PLEASANT = frozenset({"delicious", "wonderful", "fantastic"})
-_REASON = re.compile(
-    r"\b(?:because|since|as|when|if|while|but|and|these days|now|any ?more|for|with my|at the)\b", re.I
-)
-_SPEAKER = re.compile(r"^(?:and |but |so )?(?:i|we|my)\b", re.IGNORECASE)
-
-
-def by_attitude(old: str, new: str) -> Replacement | None:
-    """Why the new text turns the attitude of the old one round."""
-    for now in _attitudes(new):
-        for was in _attitudes(old):
-            if was.likes == now.likes or other_person(was.about, now.about):
-                continue
-            told = f"{was.said!r} became {now.said!r}"
-            if was.about == now.about:
-                return Replacement(True, told)
-            if was.about < now.about and changed(new) and len(now.about) <= len(was.about) + 1:
-                return Replacement(False, told, alone=True)
-    return None
-
-
-@lru_cache(maxsize=REMEMBERED)
-def _attitudes(text: str) -> tuple[_Attitude, ...]:
-    found = []
-    for clause in re.split(r"[,;.!?]\s", expanded(text)):
-        if match := _VERB.search(clause):
-            denied = _DENIED.search(clause, max(0, match.start() - _MOST_DENIAL), match.start())
-            likes = (match["likes"] is not None) != (denied is not None)
-            verb = match["likes"] or match["hates"]
-            speaker = _SPEAKER.match(clause) is not None
-        elif match := _NOUN.search(clause):
-            likes, verb, speaker = match["word"].lower() in _PLEASANT, match["word"], True
-        else:
-            continue
-        about = topics_of(reading_of("x " + _REASON.split(match["about"])[0])) - {root("x")}
-        if speaker and about:
-            found.append(_Attitude(likes, f"{'' if likes else 'not '}{verb}" if match else "", about))
-    return tuple(found)
-
-
 # --- What was said, denied later: not allergic after all, no longer in Porto, stopped smoking.
 
 
@@ -571,59 +308,3 @@ def _flips(reading: ParsedStatement) -> frozenset[str]:
 
 def _shown(keys: frozenset[str]) -> str:
     return ", ".join(repr(key) for key in sorted(keys))
-
-
-# --- A plan that has come true or was given up: who passed the driving test no longer prepares for it.
-
-
-_AIMS = (
-    "want to|want a|need to|need a|need an|like to|plan(?:ning)? |hop(?:e|ing) to|intend(?:ing)? to|going to|will "
-    "|thinking (?:about|of)|considering|looking for|looking to|preparing (?:for|to)|studying for|training for"
-    "|waiting for|on the waiting list|expecting|dream(?:ing)? of|applying for|saving (?:up )?for|about to"
-    "|trying to (?:find|buy|get)"
-)
-_PLAN = re.compile(
-    r"\b(?:(?:i|we)(?:['’]ll\b|(?:['’](?:m|re|d|ll|ve))? "
-    r"(?:am |are |have |would |really |just |also |still |been ){0,4}"
-    rf"{either(_AIMS)})|my (?:plan|goal|dream|aim) is to\b)",
-    re.IGNORECASE,
-)
-_NOT_YET = (
-    "want|need|plan|planning|hope|hoping|going to|will|'ll|would|could|might|should|if|started|starting|thinking"
-    "|considering|looking|try|trying"
-)
-_STILL = re.compile(rf"\b{either(_NOT_YET)}\b", re.IGNORECASE)
-_OUTCOMES = (
-    "finished|completed|passed|bought|signed|hired|opened|arrived|delivered|born|submitted|sent|accepted"
-    "|enrolled|graduated|got|went|told|received|brought|fixed|repaired|renewed|adopted|launched|visited|built|joined"
-    "|decided against|done|made it|happened"
-)
-_DONE = re.compile(rf"\b{either(_OUTCOMES)}\b", re.IGNORECASE)
-_MOST_SHORT = 1 / 3
-"""Share of what a plan is about that its outcome need not repeat: "the trip" of "a trip to Norway with my sister"."""
-
-
-def by_outcome(old: str, new: str) -> Replacement | None:
-    """Why the new text tells the outcome of a plan; None when it does not, or only speaks of the plan again."""
-    done = _outcome(new)
-    if done is None or not _planned(old):
-        return None
-    about, told = topics(old), topics(new)
-    if not about or other_person(about, told) or len(about - told) > _MOST_SHORT * len(about):
-        return None
-    readings = reading_of(old), reading_of(new)
-    if any(word.kind is WordKind.NEGATION for reading in readings for word in reading.words):
-        return None
-    return Replacement(False, f"what was planned has happened: {done!r}", alone=True)
-
-
-@lru_cache(maxsize=REMEMBERED)
-def _outcome(text: str) -> str | None:
-    """The word by which it tells of an outcome; None if it still plans."""
-    done = _DONE.search(text)
-    return None if done is None or _STILL.search(text) else done.group()
-
-
-@lru_cache(maxsize=REMEMBERED)
-def _planned(text: str) -> bool:
-    return _PLAN.search(text) is not None

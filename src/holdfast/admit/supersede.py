@@ -2,7 +2,7 @@
 
 Precision comes first: a wrongly retired fact is lost to live recall, a stale one beside the new is only ranked lower.
 So a replacement needs a reason that can be told: one frame with one value, one attribute of one subject, an explicit
-word of change, or the denial of what was said.
+word of change, or the denial of what was said. Changes in other words are the reader's to notice (admit/compare.py).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from holdfast.admit.attributes import adds_beside, by_attribute, claims_of, clauses
-from holdfast.admit.changes import by_amount, by_attitude, by_change, by_outcome, by_revision, denial, turned
+from holdfast.admit.changes import by_change, denial, turned
 from holdfast.admit.frames import Holds, ValueType, align, measure, one_value, plain_value, same_key, value_type
 from holdfast.admit.topics import NOW, REMEMBERED, TIES, Replacement, keys_of, reading_of, said, topics
 from holdfast.admit.values import ParsedStatement, WordKind
@@ -39,10 +39,6 @@ def replaces(new: str, old: str) -> Replacement | None:
             if found is not None and found.sure:
                 return found
             doubt = _stronger(doubt, found)
-    for found in (by_revision(old, new), by_attitude(old, new), by_outcome(old, new)):
-        if found is not None and found.sure:
-            return found
-        doubt = _stronger(doubt, found)
     return doubt
 
 
@@ -54,8 +50,6 @@ def _by_clause(old: str, clause: str, new: str) -> Iterator[Replacement | None]:
     if _alike_at_an_end(before, after):
         yield _by_frame(before, after, new)
     yield by_attribute(old, clause)
-    if _valued(old) and clause == new.strip() and _valued(new):
-        yield by_amount(before, after, new)
     yield by_change(old, clause, reading_of(new))
 
 
@@ -66,11 +60,6 @@ def _alike_at_an_end(old: ParsedStatement, new: ParsedStatement) -> bool:
     if old.words[-1].key in new.keys:
         return True
     return any(same_key(old.words[0], word) for word in new.words[:_OPENING])
-
-
-@lru_cache(maxsize=REMEMBERED)
-def _valued(text: str) -> bool:
-    return any(word.kind in (WordKind.NUMBER, WordKind.DATE, WordKind.TIME) for word in reading_of(text).words)
 
 
 def _stronger(first: Replacement | None, second: Replacement | None) -> Replacement | None:

@@ -82,11 +82,6 @@ _VAGUE = word_set(
 """Too common to say what a sentence is about, or the change itself."""
 _VERBS = TIES - word_set("rent lease train code study host")
 """What only ties a thing to its owner; those left out are things as well."""
-_KIN = word_set(
-    """mother father parent sister brother son daughter child husband wife partner grandmother grandfather aunt uncle
-    cousin niece nephew friend boyfriend girlfriend colleague neighbour boss flatmate roommate fiance fiancee client
-    team company"""
-)
 _ENDINGS = ("ations", "ation", "ition", "ions", "ion", "ments", "ment", "ings", "ing", "ate", "er", "e", "s")
 _SHORTEST_ROOT = 3
 
@@ -132,24 +127,6 @@ def topics_of(reading: ParsedStatement) -> frozenset[str]:
     ) | frozenset(f"tool {kind}" for word in reading.words if word.kind in CONTENT and (kind := kind_of_tool(word.key)))
 
 
-_KIN_ROOTS = frozenset(root(key) for key in _KIN)
-
-
-def other_person(first: frozenset[str], second: frozenset[str]) -> bool:
-    """Whether only one of the two is about somebody's relative: my rent, my brother's rent."""
-    return bool((first ^ second) & _KIN_ROOTS)
-
-
-def same_matter(new: str, old: str, near: bool) -> bool:
-    """Whether two statements speak of one matter, so that who asks about it wants the newer one first.
-
-    Half of what the shorter one is about must return in the other; of two texts that are near in meaning one word.
-    """
-    ours, theirs = topics(new), topics(old)
-    shared = len(ours & theirs)
-    if not shared or other_person(ours, theirs):
-        return False
-    return near or (shared > 1 and 2 * shared >= min(len(ours), len(theirs)))
 
 
 _WORD = re.compile(r"[^\W_]{2,60}")
