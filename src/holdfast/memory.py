@@ -661,7 +661,7 @@ class Memory:
         self._engine.worker.flush(self.namespace, None, progress)
 
     def janitor(self, dry_run: bool = False, cull: bool = False, undo: str | None = None) -> JanitorResult:
-        """Trust less what nobody ever found (docs/upkeep.md): one notch, once a week; `undo` takes a run back.
+        """Trust less what nobody ever found (docs/how-to/upkeep.md): one notch, once a week; `undo` takes a run back.
 
         With `cull` what is not the user's own word is hidden instead, as `forget` does; nothing is destroyed.
         """
@@ -674,7 +674,7 @@ class Memory:
         return janitor.tidy(self._store, self.namespace, self._settings.janitor, self._shared.clock(), dry_run, cull)
 
     def doctor(self, fix: bool = False, progress: Progress | None = None, *, alone: bool = False) -> Diagnosis:
-        """How healthy this namespace is: copies, junk, loops, secrets, orphans, drift (docs/upkeep.md).
+        """How healthy this namespace is: copies, junk, loops, secrets, orphans, drift (docs/how-to/upkeep.md).
 
         With `fix` what can be derived from the log is dropped and derived anew; no turn and no act is touched. With
         `alone` the store's integrity is left out, which is about other namespaces too.
@@ -713,7 +713,7 @@ class Memory:
         )
 
     def export(self, path: str | os.PathLike[str] | BinaryIO, progress: Progress | None = None) -> ExportResult:
-        """Write this namespace's log to a JSONL file: every turn and act, in order (docs/transfer.md)."""
+        """Write this namespace's log to a JSONL file: every turn and act, in order (docs/how-to/transfer.md)."""
         from holdfast.upkeep.transfer import export_log
 
         return export_log(self._store, self.namespace, path, self._shared.clock(), progress)
