@@ -59,7 +59,10 @@ def replacement(old: str, said: str) -> float:
 
 # --- the value guard
 
-_NUMBER_WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty"]
+_NUMBER_WORDS = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+    "eighteen nineteen twenty"
+).split()
 _NUMBERS = {word: str(value) for value, word in enumerate(_NUMBER_WORDS)}
 _NUMBERS |= {
     "thirty": "30",
@@ -101,7 +104,9 @@ _MERGED = {
     "them": "they",
 }
 _NEGATIONS = frozenset(
-    ["not", "no", "never", "none", "nobody", "nothing", "neither", "nor", "without", "cannot", "can't", "don't", "doesn't", "didn't", "won't", "wouldn't", "isn't", "aren't", "wasn't", "weren't", "haven't", "hasn't", "hadn't", "shouldn't", "couldn't", "hardly", "barely", "refuse", "refuses", "refused", "stopped", "quit", "quits", "avoid", "avoids", "avoided", "hate", "hates", "dislike", "dislikes", "nope", "ain't", "dont", "doesnt", "didnt", "wont", "isnt", "cant"]
+    "not no never none nobody nothing neither nor without cannot can't don't doesn't didn't won't wouldn't isn't aren't "
+    "wasn't weren't haven't hasn't hadn't shouldn't couldn't hardly barely refuse refuses refused stopped quit quits avoid "
+    "avoids avoided hate hates dislike dislikes nope ain't dont doesnt didnt wont isnt cant".split()
 )
 _WORD = re.compile(r"[^\W_]+(?:['’.,:/-][^\W_]+)*")
 _PLAIN = re.compile(r"[a-z]+")
