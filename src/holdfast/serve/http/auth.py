@@ -178,7 +178,7 @@ class AccessPolicy:
         origin = self._check_origin(scope, host)
         if not is_plain_path(scope.get("raw_path") or scope["path"].encode()):
             raise HttpProblem(
-                400, "BadPath", "the path is not a plain one", "See docs/reference/http.md for the paths."
+                400, "BadPath", "the path has .., //, an encoded slash or an invalid character", "Use a plain path."
             )
         caller = self._identify(scope)
         if caller.credential is not Credential.TOKEN and scope["method"] not in _READING and origin is None:
