@@ -19,7 +19,7 @@ from tests.support.memories import EAGER, QUICK, OpenMemory, found, texts, user
 
 
 @pytest.mark.requirement("INV-6")
-def test_status_counts_what_is_kept_and_how_far_the_work_has_come(open_memory: OpenMemory) -> None:
+def test_status_counts_turns_and_the_progress_of_derived_work(open_memory: OpenMemory) -> None:
     memory = open_memory(settings=EAGER)
     empty = memory.status()
     assert (empty.turns, empty.records, empty.sessions, empty.hidden, empty.log_end) == (0, 0, 0, 0, 0)
@@ -67,7 +67,7 @@ def test_a_memory_that_is_dropped_without_close_keeps_everything(open_memory: Op
 
 
 @pytest.mark.requirement("INV-1")
-def test_a_memory_that_nobody_holds_is_let_go_of_and_closes_its_store(tmp_path: Path) -> None:
+def test_an_unreferenced_memory_closes_its_store(tmp_path: Path) -> None:
     memory = Memory(tmp_path / "memory.db", "ana", embedder=HashEmbedder(), settings=QUICK)
     memory.ingest("the harbour is quiet")
     memory.flush()
@@ -79,7 +79,7 @@ def test_a_memory_that_nobody_holds_is_let_go_of_and_closes_its_store(tmp_path: 
         pass
 
 
-def test_who_only_asks_does_not_load_the_rooms_that_admit(tmp_path: Path) -> None:
+def test_search_does_not_import_admission(tmp_path: Path) -> None:
     with Memory(tmp_path / "memory.db", "ana", settings=QUICK) as memory:
         memory.ingest("the harbour is quiet")
         memory.flush()

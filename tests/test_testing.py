@@ -24,7 +24,7 @@ def post(url: str, body: Mapping[str, object]) -> bytes:
     return raw
 
 
-def test_the_fixed_clock_moves_only_when_told() -> None:
+def test_the_fixed_clock_moves_only_when_advanced() -> None:
     clock = FixedClock(datetime(2026, 5, 1, 12, tzinfo=timezone(timedelta(hours=2))))
     assert clock() == clock() == datetime(2026, 5, 1, 10, tzinfo=UTC)
     assert clock().tzinfo is UTC

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-import holdfast.search.retrieve as legs
+import holdfast.search.retrieve as retrieve
 import holdfast.search.rank as rank
 from holdfast.context.budget import Packing
 from holdfast_bench.ask import AskOptions, haystack_memory, score, settings_of
@@ -71,13 +71,13 @@ class Given:
         elif self.where.endswith("G of another turn"):
             places = np.flatnonzero(~np.isnan(column))
             column[places] = column[np.random.default_rng(0).permutation(places)]
-        records, turns = columns.told_by
+        records, turns = columns.record_turns
         column[records] = column[turns]
         return column
 
 
 GIVEN = Given()
-_answering, _worth_in_pack = rank.answering, Packing._worth
+_answering, _worth_in_pack = rank.fuse, Packing._worth
 
 
 class _With:
@@ -107,9 +107,9 @@ def answering(tables, words, meaning, replies, settings):
         more = np.nan_to_num((column - GIVEN.mean) / GIVEN.spread, nan=0.0) * GIVEN.weight * rank._crowd(tables)
     else:
         silent, among = meaning.coverage.uncovered, rank._turns(tables)
-        told = rank._scale(meaning.told, silent, among)
+        told = rank._scale(meaning.statement, silent, among)
         weighed = replace(settings, worth=GIVEN.weight)
-        more = rank._worth(meaning, told, _With(columns, prior=prior), among, weighed).of(told.of(meaning.told) * prior)
+        more = rank._worth(meaning, told, _With(columns, prior=prior), among, weighed).of(told.of(meaning.statement) * prior)
         more[silent] = 0
     more[columns.absent] = 0
     return (answer + more).astype(np.float32)
@@ -155,7 +155,7 @@ def main() -> None:
         context=replace(chosen.context, deadline_s=60.0, embedder_s=30.0),
         compact=replace(chosen.compact, automatic=False),  # when it runs is chance, and it adds records
     )
-    legs.answering, Packing._worth = answering, worth_in_pack
+    retrieve.fuse, Packing._worth = answering, worth_in_pack
     embedder = CachingEmbedder(open_embedder("static", 10.0))
     for path in given.parse_args().data:
         name, haystacks = _read(path)

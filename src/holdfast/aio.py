@@ -12,6 +12,7 @@ from anyio import to_thread
 
 from holdfast.engine import Progress
 from holdfast.gate.calibrate import Label
+from holdfast.log.parts import Content
 from holdfast.memory import DEFAULT_SESSION, Memory
 from holdfast.model import Clock, Decision, Exchange, Hits, Metadata, Record, Session, Status, Turn, Why, utc_now
 from holdfast.models.embedder import Embedder
@@ -73,7 +74,7 @@ class AsyncMemory:
 
     async def ingest(
         self,
-        text: str,
+        text: Content,
         role: str = "user",
         session: str = DEFAULT_SESSION,
         at: Moment | None = None,
@@ -164,19 +165,27 @@ class AsyncMemory:
         self,
         messages: Sequence[Mapping[str, object]],
         session: str = DEFAULT_SESSION,
-        budget: int = 4000,
+        budget: int = 1000,
         rules: Iterable[str | os.PathLike[str]] | str | os.PathLike[str] = (),
         memory_budget: int | None = None,
+        prompt_budget: int | None = None,
     ) -> Context:
-        return await _in_thread(self._memory.context, messages, session, budget, rules, memory_budget)
+        given = (messages, session, budget, rules, memory_budget, prompt_budget)
+        return await _in_thread(self._memory.context, *given)
 
     async def standing(self, tokens: int | None = None) -> StandingSection:
         return await _in_thread(self._memory.standing, tokens)
 
     async def remember(
-        self, text: str, kind: str = "fact", key: str | None = None, metadata: Metadata | None = None
+        self,
+        text: str,
+        kind: str = "fact",
+        key: str | None = None,
+        metadata: Metadata | None = None,
+        origin: str = "user",
+        session: str | None = None,
     ) -> Record:
-        return await _in_thread(self._memory.remember, text, kind, key, metadata)
+        return await _in_thread(self._memory.remember, text, kind, key, metadata, origin, session)
 
     async def forget(self, noun_id: str, undo: bool = False) -> Decision:
         return await _in_thread(self._memory.forget, noun_id, undo)

@@ -1,4 +1,4 @@
-"""The engine: what all memories on one store share in a process.
+"""The engine: everything that the memories on one store share in a process.
 
 One engine per store and configuration holds the connections, the embedder, the cache and the background threads. A
 `Memory` is a light view of (engine, namespace); opening a store twice, or for a thousand namespaces, shares one engine.
@@ -160,15 +160,15 @@ class Engine:
 
 _LOCK = threading.Lock()
 _OPENING: dict[str, threading.RLock] = {}
-"""By location, held while an engine is being opened."""
+"""Locks by location, held while an engine is being opened."""
 _OPEN: dict[str, list[Engine]] = {}
-"""By location, the engines that are open in this process."""
+"""Open engines of this process by location."""
 
 _Configuration = tuple[object, Settings, object]
 
 
 def _configuration(embedder: Embedder | str | None, settings: Settings, clock: Clock) -> _Configuration:
-    """What two memories must have in common to share an engine."""
+    """Return what two memories must have in common to share an engine."""
     given = settings.embedder.profile if embedder is None else embedder
     return (given if isinstance(given, str) else id(given)), settings, clock
 
@@ -186,7 +186,7 @@ def open_guarded(given: Embedder | str, settings: Settings) -> GuardedEmbedder |
 
 
 def _forget_engines() -> None:
-    """After a fork: the child has neither the threads nor safe connections, and opens its own."""
+    """Forget all engines after a fork: the child has no threads and no safe connections, and opens its own."""
     global _LOCK
     _LOCK = threading.Lock()  # another thread may have held it
     _OPEN.clear()

@@ -25,9 +25,10 @@ from holdfast.log.messages import (
     new_id,
     read_message,
     read_metadata,
-    read_turn,
+    read_turns,
     resolve_namespace,
 )
+from holdfast.log.parts import PART, Content
 from holdfast.model import (
     Action,
     Clock,
@@ -38,12 +39,14 @@ from holdfast.model import (
     Kind,
     Metadata,
     NewTurn,
+    Origin,
     Provenance,
     Record,
     Session,
     Status,
     Turn,
     Why,
+    to_micros,
     utc_now,
 )
 from holdfast.models.embedder import Embedder, GuardedEmbedder
@@ -122,11 +125,11 @@ class Memory:
         return other
 
     def flush(self, timeout: float | None = None, progress: Progress | None = None) -> None:
-        """Wait until derived work has caught up with the log, and what was found is counted."""
+        """Wait until derived work has caught up with the log and retrievals are counted."""
         self._engine.flush(self.namespace, timeout, progress)
 
     def close(self) -> None:
-        """Let go of the store; the last memory that uses it stops the background work. Calling it twice is fine."""
+        """Release the store; the last memory that uses it stops the background work. May be called twice."""
         if self._release.alive:
             self._shared.retrievals.write(self.namespace)
         self._release()
@@ -144,12 +147,12 @@ class Memory:
 
     @property
     def settings(self) -> Settings:
-        """What it was opened with."""
+        """The settings it was opened with."""
         return self._shared.settings
 
     @property
     def view(self) -> AbstractContextManager[Snapshot]:
-        """The namespace as it stands at one moment, for surfaces that list it whole; to find something, ask a verb."""
+        """Yield a consistent view of the namespace, for interfaces that list everything."""
         return self._store.snapshot(self.namespace)
 
     # --- the engine's parts
@@ -196,7 +199,7 @@ class Memory:
     # --- the log
 
     def bootstrap(self, session: str = DEFAULT_SESSION, user: str | None = None) -> Session:
-        """Create the namespace and session; calling it twice changes nothing. `user` must be whose memory this is."""
+        """Create the namespace and session; a second call changes nothing. `user` must be the owner of this memory."""
         if user is not None and user != self.namespace:
             raise InputError(
                 f"this is the memory of {self.namespace!r}, not of {user!r}; open Memory(…, namespace={user!r}) for it"
@@ -207,19 +210,19 @@ class Memory:
 
     @overload
     def ingest(
-        self, text: str, role: str = "user", session: str = DEFAULT_SESSION, at: Moment | None = None,
+        self, text: Content, role: str = "user", session: str = DEFAULT_SESSION, at: Moment | None = None,
         key: str | None = None, origin: str | None = None, stability: float | None = None,
         heartbeat: Literal[False] = False, metadata: Metadata | None = None,
     ) -> Turn: ...  # fmt: skip
     @overload
     def ingest(
-        self, text: str, role: str = "user", session: str = DEFAULT_SESSION, at: Moment | None = None,
+        self, text: Content, role: str = "user", session: str = DEFAULT_SESSION, at: Moment | None = None,
         key: str | None = None, origin: str | None = None, stability: float | None = None,
         heartbeat: bool = False, metadata: Metadata | None = None,
     ) -> Turn | None: ...  # fmt: skip
     def ingest(
         self,
-        text: str,
+        text: Content,
         role: str = "user",
         session: str = DEFAULT_SESSION,
         at: Moment | None = None,
@@ -229,21 +232,27 @@ class Memory:
         heartbeat: bool = False,
         metadata: Metadata | None = None,
     ) -> Turn | None:
-        """Keep one turn. When this returns, the turn is on disk; a heartbeat is not kept and gives None."""
+        """Store one message. When this returns, it is on disk; a heartbeat is not stored and returns None.
+
+        A list of content parts becomes several turns, all or none of them: the message's own text, and every tool
+        result, document or file (docs/reference/content.md). Returns the turn of the own text, or the first turn if there is
+        none; `ingest_many` returns them all.
+        """
         now = self._shared.clock()
-        turn = self._redacted(read_turn(
+        read = read_turns(
             text, role=role, at=at, key=key, origin=origin, stability=stability, metadata=metadata, now=now,
             settings=self._settings.log,
-        ))  # fmt: skip
+        )  # fmt: skip
+        turns = [self._redacted(turn) for turn in read]
         self._session(session)
         if heartbeat:
             return None
-        kept = self._store.append(self.namespace, session, [turn], now)
+        kept = self._store.append(self.namespace, session, turns, now)
         assert kept is not None
         self._engine.worker.wake(self.namespace)
         self._engine.compaction.grew(self.namespace, session)
-        _warn_of_other_text([turn], kept)
-        return kept[0]
+        _warn_of_other_text(turns, kept)
+        return next((one for one in kept if PART not in one.metadata), kept[0])
 
     def ingest_many(
         self,
@@ -251,9 +260,10 @@ class Memory:
         session: str = DEFAULT_SESSION,
         progress: Progress | None = None,
     ) -> list[Turn]:
-        """Keep a conversation, or hand it over again: only what is new is added (LOG-7).
+        """Store a conversation; if it was stored before, only new turns are added (LOG-7).
 
-        Gives one turn for each message (heartbeats aside), whether it was new or known. All messages are checked
+        Gives the turns of each message in order (none for a heartbeat), whether they were new or known: one for a
+        message of plain text, one for each other content part (docs/reference/content.md). All messages are checked
         before the first is written.
         """
         now = self._shared.clock()
@@ -262,7 +272,7 @@ class Memory:
             read_message(message, number=number, now=now, settings=self._settings.log)
             for number, message in enumerate(messages)
         ]
-        turns = [self._redacted(turn) for turn in read if turn is not None]
+        turns = [self._redacted(turn) for many in read for turn in many]
         while True:
             kept = self._append_new(session, turns, progress)
             if kept is not None:
@@ -270,7 +280,7 @@ class Memory:
                 return kept
 
     def _append_new(self, session: str, turns: Sequence[NewTurn], progress: Progress | None) -> list[Turn] | None:
-        """Append what the session does not hold; None if another writer moved the session meanwhile."""
+        """Append the turns that are new; return None if another writer changed the session meanwhile."""
         with self._store.snapshot(self.namespace) as view:
             before = expect = view.last_index(session)
             # Keys are looked up by the log itself; only turns without one need the session's sequence.
@@ -282,7 +292,7 @@ class Memory:
                     marker = Marker(self._store.secret(), self.namespace)
                     places = places_with_erased(places, [one for _, one in erased.values()], turns, marker, session)
                 known = align(places, turns)
-            heard = _read_indexes(
+            stored = _read_indexes(
                 view, session, [index for index in known if index is not None and index not in erased]
             )
         fresh = [turn for turn, index in zip(turns, known, strict=True) if index is None]
@@ -307,7 +317,8 @@ class Memory:
         return [
             next(new)
             if index is None
-            else heard.get(index) or erased_turn(erased[index][1], turn, self.namespace, session, erased[index][0], now)
+            else stored.get(index)
+            or erased_turn(erased[index][1], turn, self.namespace, session, erased[index][0], now)
             for turn, index in zip(turns, known, strict=True)
         ]
 
@@ -323,7 +334,7 @@ class Memory:
         until: Moment | None = None,
         as_of: Moment | None = None,
     ) -> Hits:
-        """What is known about this, best first; `.receipt` says how it was found."""
+        """Return the best hits for a question, best first; `.receipt` explains how they were found."""
         from holdfast.search.retrieve import Query
         from holdfast.search.search import GLOBAL, search  # who only writes does not load them
 
@@ -341,7 +352,7 @@ class Memory:
             names = [self.namespace] if self.namespace == GLOBAL else [self.namespace, GLOBAL]
             views = [(name, open_views.enter_context(self._store.snapshot(name))) for name in names]
             hits = search(views, asked, self._engine.embedder, self._engine.cache, self._settings, now)
-        # Not those of `global`: whoever reads it must leave no trace there (INV-4).
+        # Not those of `global`: reading it must leave no trace there (INV-4).
         self._engine.retrievals.note(self.namespace, [hit.id for hit in hits if hit.namespace == self.namespace])
         return hits
 
@@ -368,7 +379,7 @@ class Memory:
         until: Moment | None = None,
         session: str | None = None,
     ) -> list[Turn] | list[Exchange] | list[Record]:
-        """The newest turns, exchanges ("exchange") or records ("record", or one kind of them), by event time."""
+        """Return the newest turns, exchanges ("exchange") or records ("record", or a kind of record), by event time."""
         now = self._shared.clock()
         first = None if since is None else read_moment(since, now)
         last = None if until is None else read_moment(until, now)
@@ -383,7 +394,7 @@ class Memory:
             return view.recent_records(most, records, first, last, session)
 
     def thread(self, session: str) -> list[Turn]:
-        """One conversation, in order; empty if there is none of that name."""
+        """Return one conversation in order; empty if there is no session of that name."""
         with self._store.snapshot(self.namespace) as view:
             return list(read_thread(view, self._session(session)))
 
@@ -394,9 +405,9 @@ class Memory:
         limit: int = 8,
         digest: bool | None = None,
     ) -> Themes:
-        """What a time was about: groups of turns, the largest first, with words that name them and examples.
+        """Group the turns of a period by theme, largest first, with words that name each theme and examples.
 
-        With a chat model each is told in a sentence and all of them in a digest; `digest` forbids or demands it.
+        With a chat model each theme gets a sentence and all of them a digest; `digest` forbids or demands it.
         """
         from holdfast.insight.themes import Period, find_themes
 
@@ -434,27 +445,31 @@ class Memory:
         self,
         messages: Sequence[Mapping[str, object]],
         session: str = DEFAULT_SESSION,
-        budget: int = 4000,
+        budget: int = 1000,
         rules: Iterable[str | os.PathLike[str]] | str | os.PathLike[str] = (),
         memory_budget: int | None = None,
+        prompt_budget: int | None = None,
     ) -> Context:
-        """The messages with what a model should know for them: rules, recent turns, guidance and memories.
+        """Add what a model should know to the messages: rules, recent turns, guidance and memories.
 
-        `budget` is the host's whole budget in tokens, of which a quarter is used, or `memory_budget` gives the tokens
-        themselves. On any failure, and past the deadline, `.messages` is the list that was given and `.degraded` says
-        why.
+        `budget` is the number of tokens for all of it; `memory_budget` is another name for it. `prompt_budget` is the
+        host's whole budget instead, of which a quarter is used. On any failure, and past the deadline, `.messages` is
+        the list that was given and `.degraded` says why.
         """
         from holdfast.context.assemble import Request
 
         if not isinstance(messages, Sequence):  # what can be read only once would be gone when it is given back
             raise InputError(f"messages must be a list of messages, not {type(messages).__name__}")
-        tokens = _tokens("budget", budget)
-        share = int(self._settings.context.share * tokens)
+        if memory_budget is not None and prompt_budget is not None:
+            raise InputError("memory_budget and prompt_budget are two ways to set the same budget; give one of them")
+        tokens = _tokens("budget", budget) if memory_budget is None else _tokens("memory_budget", memory_budget)
+        if prompt_budget is not None:
+            tokens = int(self._settings.context.share * _tokens("prompt_budget", prompt_budget))
         request = Request(
             self.namespace,
             messages,
             self._session(session),
-            share if memory_budget is None else _tokens("memory_budget", memory_budget),
+            tokens,
             _rule_files(rules),
             self._shared.clock(),
         )
@@ -466,7 +481,7 @@ class Memory:
         return made
 
     def standing(self, tokens: int | None = None) -> StandingSection:
-        """What stands about this namespace, framed for a prompt, without a question: a light section (API-3)."""
+        """Return a short prompt section about this namespace, without a question (API-3)."""
         from holdfast.context.standing import standing_section
         from holdfast.models.tokens import open_counter
 
@@ -478,9 +493,20 @@ class Memory:
     # --- the operator's acts
 
     def remember(
-        self, text: str, kind: str = "fact", key: str | None = None, metadata: Metadata | None = None
+        self,
+        text: str,
+        kind: str = "fact",
+        key: str | None = None,
+        metadata: Metadata | None = None,
+        origin: str = "user",
+        session: str | None = None,
     ) -> Record:
-        """Keep an explicit memory: no gate judges it. A key that comes again gives the first record back."""
+        """Store an explicit memory, without a gate. A key that was used before returns its first record.
+
+        `origin` says who wrote it: the user, an `agent`, or another product (`imported`). What an agent writes is a
+        record of the user's turns in that session (default: the last one) if they bear it out, else the agent's own
+        note. Neither it nor what was imported is ever guidance (TRUST-2).
+        """
         known_kind = _read_kind(kind)
         if known_kind is Kind.TURN:
             raise InputError("a turn is ingested, not remembered; use ingest(), or another kind")
@@ -493,11 +519,15 @@ class Memory:
             "provenance": Provenance.USER_STATED.value,
             "confidence": 1.0,
         }
+        if origin != Origin.USER:
+            said |= self._written_by(origin, text, known_kind, session)
         if given := read_metadata(metadata, self._settings.log):
             said["given"] = given
         if key is not None:
             said["key"] = check_name("key", key, self._settings.log)
-        record_id = new_id("r", now) if key is None else keyed_id("r", key)
+        # Nobody else's key may stand in the way of the user's.
+        own_key = key if key is None or origin == Origin.USER else f"{origin}\0{key}"
+        record_id = new_id("r", now) if own_key is None else keyed_id("r", own_key)
         self._store.act(self.namespace, Action(Entry.REMEMBER, record_id, now, said), once=True)
         self._engine.worker.wake(self.namespace)
         with self._store.snapshot(self.namespace) as view:
@@ -505,8 +535,32 @@ class Memory:
         assert record is not None
         return record
 
+    def _written_by(self, origin: str, text: str, kind: Kind, session: str | None) -> dict[str, object]:
+        """Return what another's memory is stored as, instead of the user's."""
+        if origin not in (Origin.AGENT, Origin.IMPORTED):
+            raise InputError(f"unknown origin {origin!r} of a memory: use user, agent or imported")
+        admit = self._settings.admit
+        plain = Kind.PREFERENCE if kind is Kind.GUIDANCE else kind
+        said: dict[str, object] = {"kind": plain.value, "by": str(origin)}
+        if origin == Origin.IMPORTED:
+            return said | {"provenance": Provenance.IMPORTED.value, "confidence": admit.confidence_confirmed}
+        from holdfast.admit.notes import ground_note
+
+        with self._store.snapshot(self.namespace) as view:
+            known = None if session is None else self._session(session)
+            grounded = ground_note(view, text, plain, known, admit)
+            if grounded is None:
+                return said | {"provenance": Provenance.AGENT_NOTED.value, "confidence": admit.confidence_implied}
+            last = max(turn.at for turn in view.turns_by_id(grounded.turn_ids).values())
+        return said | {
+            "provenance": grounded.provenance.value,
+            "confidence": grounded.confidence,
+            "turn_ids": list(grounded.turn_ids),
+            "said": to_micros(last),
+        }
+
     def forget(self, noun_id: str, undo: bool = False) -> Decision:
-        """Hide a turn or retire a record from recall. The log keeps it, and `undo` brings it back; erase destroys."""
+        """Hide a turn or a record from search. The log keeps it, and `undo` brings it back; `erase` destroys it."""
         from holdfast.insight.history import explain_act
 
         with self._store.snapshot(self.namespace) as view:
@@ -522,7 +576,7 @@ class Memory:
     # --- compaction
 
     def compact(self, session: str, force: bool = False, progress: Progress | None = None) -> Compaction:
-        """Put digests in place of a session's old turns. Rules stay word for word, the log keeps every turn."""
+        """Replace a session's old turns by digests. Rules are kept word for word, and the log keeps every turn."""
         made = self._engine.compaction.of(self.namespace).compact(
             self._known_session(session), force, progress=progress
         )
@@ -530,7 +584,7 @@ class Memory:
         return made
 
     def expand(self, noun_id: str) -> list[Turn]:
-        """The turns that a summary, or any other record, was made of, in the order they were said."""
+        """Return the turns that a summary or another record was made from, in order."""
         with self._store.snapshot(self.namespace) as view:
             noun = find(view, check_text("an id", noun_id, self._settings.log))
             if isinstance(noun, Turn):
@@ -539,7 +593,7 @@ class Memory:
         return sorted(turns, key=lambda turn: (turn.at, turn.seq))
 
     def active(self, session: str) -> ActiveView:
-        """What stands for a conversation now: digests and guidance in place of old turns, then the turns."""
+        """Return a compacted conversation: digests and guidance in place of old turns, then the recent turns."""
         from holdfast.compact.run import read_active
         from holdfast.models.tokens import open_counter
 
@@ -550,21 +604,21 @@ class Memory:
     # --- what is known about itself
 
     def why(self, noun_id: str) -> Why:
-        """Everything that was decided about a turn or record, in order."""
+        """Return every decision about a turn or record, in order."""
         from holdfast.insight.history import why
 
         with self._store.snapshot(self.namespace) as view:
             return why(view, check_text("an id", noun_id, self._settings.log), self._engine.fingerprint, self._settings)
 
     def history(self, noun_id: str) -> History:
-        """What a record replaced and what replaced it, oldest first; of a turn, the records it made."""
+        """Return what a record replaced and what replaced it, oldest first; for a turn, the records made from it."""
         from holdfast.insight.history import history
 
         with self._store.snapshot(self.namespace) as view:
             return history(view, check_text("an id", noun_id, self._settings.log))
 
     def gating_scalar(self, text: str) -> Signals:
-        """How much a text that is not in the log would deserve durable memory, with every signal behind the score."""
+        """Score how much a text deserves durable memory, with every signal; the text is not stored."""
         from holdfast.admit.pipeline import gating_scalar
 
         checked = check_text("the text", text, self._settings.log)
@@ -574,7 +628,7 @@ class Memory:
             )
 
     def stats(self, since: Moment | None = None) -> Stats:
-        """What the gates did with the user's turns, a day each (by the time they were said) and in total."""
+        """Return the gates' decisions on the user's turns, per day and in total."""
         from holdfast.insight.history import read_stats
 
         first = None if since is None else read_moment(since, self._shared.clock())
@@ -582,7 +636,7 @@ class Memory:
             return read_stats(view, first)
 
     def status(self) -> Status:
-        """How much is kept, how far derived work has come, and what is degraded."""
+        """Return how much is stored, how far derived work has come, and what is degraded."""
         with self._store.snapshot(self.namespace) as view:
             counts = view.counts()
             erased, erased_at = view.erasures()
@@ -620,7 +674,7 @@ class Memory:
     def calibrate(
         self, labels: Iterable[Mapping[str, object] | tuple[str | float, bool] | Label] | None = None
     ) -> Calibration:
-        """P(useful | G) and a threshold, from labels: {"turn": ID, "useful": true}, or "g" for "turn", or pairs.
+        """Fit P(useful | G) and a threshold to labels: {"turn": ID, "useful": true}, or "g" for "turn", or pairs.
 
         It is stored in the log and changes nothing by itself: the threshold is the setting gate.threshold. Without
         labels: how the scores lie, and what was stored last.
@@ -641,7 +695,7 @@ class Memory:
         sample: int = 20,
         judged: Iterable[Mapping[str, object] | Pair] | None = None,
     ) -> Tuning:
-        """How often each similarity threshold would fire here, with pairs to judge; judged ones give its error."""
+        """Report how often each similarity threshold would fire, with pairs to judge; judged pairs give its error."""
         if self._engine.embedder is None:
             raise InputError("tuning the similarity threshold needs an embedder, and this memory has none")
         from holdfast.admit.tuning import tune  # the rooms of admission take 100 ms to load: only who uses them pays
@@ -652,16 +706,16 @@ class Memory:
     # --- looking after it
 
     def check(self) -> list[str]:
-        """The store's own integrity check: what is wrong with it, or nothing."""
+        """Run the store's integrity check and return the faults it finds."""
         return self._store.check()
 
     def rebuild(self, progress: Progress | None = None) -> None:
-        """Drop every view of this namespace and derive it anew from the log; answers stay the same (INV-3)."""
+        """Drop every view of this namespace and derive it again from the log; answers stay the same (INV-3)."""
         self._store.clear_views(self.namespace)
         self._engine.worker.flush(self.namespace, None, progress)
 
     def janitor(self, dry_run: bool = False, cull: bool = False, undo: str | None = None) -> JanitorResult:
-        """Trust less what nobody ever found (docs/how-to/upkeep.md): one notch, once a week; `undo` takes a run back.
+        """Lower the confidence of records that were never retrieved (docs/how-to/upkeep.md); `undo` reverts a run.
 
         With `cull` what is not the user's own word is hidden instead, as `forget` does; nothing is destroyed.
         """
@@ -674,9 +728,9 @@ class Memory:
         return janitor.tidy(self._store, self.namespace, self._settings.janitor, self._shared.clock(), dry_run, cull)
 
     def doctor(self, fix: bool = False, progress: Progress | None = None, *, alone: bool = False) -> Diagnosis:
-        """How healthy this namespace is: copies, junk, loops, secrets, orphans, drift (docs/how-to/upkeep.md).
+        """Check the health of this namespace: copies, junk, loops, secrets, orphans, drift (docs/how-to/upkeep.md).
 
-        With `fix` what can be derived from the log is dropped and derived anew; no turn and no act is touched. With
+        With `fix`, damaged views are dropped and derived again from the log; no turn and no act is touched. With
         `alone` the store's integrity is left out, which is about other namespaces too.
         """
         from holdfast.upkeep.doctor import examine, fixed_checks, repair
@@ -693,7 +747,7 @@ class Memory:
         return self._store, self.namespace, self._engine.embedder, self._settings
 
     def _catch_up(self) -> int:
-        """Wait a while for derived work; how far it is behind then."""
+        """Wait a while for derived work; return how far it is behind then."""
         try:
             self.flush(self._settings.doctor.wait_s)
         except (FlushTimeout, ModelError):  # the doctor says so, with what else there is to say
@@ -704,7 +758,7 @@ class Memory:
     def audit(
         path: str | os.PathLike[str], embedder: Embedder | str | None = None, settings: Settings | None = None
     ) -> Diagnosis:
-        """The same of another system's memories: mem0, MEMORY.md and CLAUDE.md, MCP's reference memory."""
+        """Check the memories of another system: mem0, MEMORY.md and CLAUDE.md, MCP's reference memory."""
         from holdfast.upkeep.doctor import audit_file
 
         known = settings or load_settings()
@@ -719,7 +773,7 @@ class Memory:
         return export_log(self._store, self.namespace, path, self._shared.clock(), progress)
 
     def import_file(self, path: str | os.PathLike[str] | BinaryIO, progress: Progress | None = None) -> ImportResult:
-        """Take over the log of an export: all of it or nothing, and only what is not here yet."""
+        """Import the log of an export: all of it or nothing, and only what is not here yet."""
         from holdfast.upkeep.transfer import import_log
 
         made = import_log(self._store, self.namespace, path, self._settings, self._redacted, progress)
@@ -775,7 +829,7 @@ class Memory:
     ) -> CopyResult:
         """Copy the logs of these namespaces, or of all, into another store of any engine; again, it adds what is new.
 
-        Views are derived where they arrive, when somebody opens them there.
+        Views are derived in the target store, when a namespace is opened there.
         """
         from holdfast.upkeep.transfer import chosen_namespaces, copy_namespaces
 
@@ -795,7 +849,7 @@ class Memory:
         force: bool = False,
         progress: Progress | None = None,
     ) -> RestoreResult:
-        """Put a checked copy of a backup where the store is; with `force` what is there is kept aside."""
+        """Replace the store by a checked copy of a backup; with `force` an existing store is renamed and kept."""
         from holdfast.upkeep.backup import restore
 
         place = default_location() if location is None else location
@@ -803,7 +857,7 @@ class Memory:
 
 
 def _read_indexes(view: Snapshot, session: str, indexes: Sequence[int]) -> dict[int, Turn]:
-    """The session's turns of these indexes, forgotten or not."""
+    """Return the session's turns with these indexes, forgotten or not."""
     if not indexes:
         return {}
     first, last = min(indexes), max(indexes)
@@ -825,14 +879,14 @@ def _tokens(what: str, tokens: int) -> int:
 
 
 def _read_kind(kind: str, *also: str) -> Kind:
-    """What is also allowed, and was looked at before, is named in the error."""
+    """Convert a name to a kind; the error also names `also`, which the caller has checked before."""
     if kind not in set(Kind):
         raise InputError(f"unknown kind {kind!r}: use one of {', '.join((*Kind, *also))}")
     return Kind(kind)
 
 
 def _warn_of_other_text(turns: Sequence[NewTurn], kept: Sequence[Turn]) -> None:
-    """A key that comes back with another text keeps the first (LOG-4); the caller should know."""
+    """Warn about a key that came again with another text: the first text is kept (LOG-4)."""
     for turn, known in zip(turns, kept, strict=True):
         if turn.key is not None and known.text != turn.text:
             _log.warning(
@@ -841,7 +895,7 @@ def _warn_of_other_text(turns: Sequence[NewTurn], kept: Sequence[Turn]) -> None:
 
 
 def redacted(turn: NewTurn, settings: Settings) -> NewTurn:
-    """With log.redact_secrets not even the log keeps the value of a secret (ADMIT-7)."""
+    """Mask secrets if log.redact_secrets is set: then not even the log keeps their values (ADMIT-7)."""
     if not settings.log.redact_secrets:
         return turn
     from holdfast.admit.secrets import mask

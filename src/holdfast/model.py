@@ -47,6 +47,8 @@ class Origin(StrEnum):
     USER = "user"
     USER_PASTED = "user_pasted"
     ASSISTANT = "assistant"
+    AGENT = "agent"
+    """A model wrote it through a tool call (TRUST-2)."""
     TOOL = "tool"
     SYSTEM = "system"
     IMPORTED = "imported"
@@ -69,7 +71,11 @@ class Provenance(StrEnum):
 
     AUTHORED = "authored"
     USER_STATED = "user_stated"
+    IMPORTED = "imported"
+    """Another product extracted it."""
     EPISODE_SUMMARY = "episode_summary"
+    AGENT_NOTED = "agent_noted"
+    """A model wrote it down, and nothing that the user said bears it out (TRUST-2)."""
     ASSISTANT_DERIVED = "assistant_derived"
     TOOL_DERIVED = "tool_derived"
 
@@ -237,6 +243,10 @@ class Hit:
     """The namespace that was searched, or `global`."""
     outdated_by: str | None = None
     """Id of the hit that replaced it, if any."""
+    speaker: str = ""
+    """Name of the speaker, where one is known."""
+    lead: str = ""
+    """The sentence before a record's text, where the text needs it to be understood."""
 
 
 class Hits(list[Hit]):

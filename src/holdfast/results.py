@@ -285,7 +285,7 @@ class ActiveView:
 
 
 class Tier(Enum):
-    """The parts of a context in their order (CTX-1); the value is the name that the model reads."""
+    """The parts of a context in their order (CTX-1); the value names them in receipts."""
 
     HARD = "rules"
     TAIL = "recent"
@@ -328,6 +328,20 @@ class TierUse:
 
 
 @dataclass(frozen=True)
+class ContextItem:
+    """One item that a context shows."""
+
+    ref: str
+    """A short reference within this context: m1, m2, …"""
+    id: str
+    tier: str
+    follow: bool
+    """Whether the frame tells the model to follow it."""
+    text: str
+    tokens: int
+
+
+@dataclass(frozen=True)
 class ContextReceipt(Receipt):
     """Why a context contains what it contains, with every candidate (CTX-8)."""
 
@@ -342,6 +356,8 @@ class ContextReceipt(Receipt):
     tiers: tuple[TierUse, ...] = ()
     candidates: tuple[Considered, ...] = ()
     notices: tuple[str, ...] = ()
+    items: tuple[ContextItem, ...] = ()
+    """What the context shows, in its order."""
 
 
 @dataclass(frozen=True)

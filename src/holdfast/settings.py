@@ -25,7 +25,7 @@ class LogSettings:
     batch: int = 500
     """Turns a transaction of ingest_many: an interrupt loses at most this much progress, never a turn."""
     redact_secrets: bool = False
-    """Whether secrets are masked before the turn is written (ADMIT-7). Off: the log keeps what was said, every byte."""
+    """Mask secrets before a turn is written (ADMIT-7). Off: the log keeps every byte."""
 
 
 @dataclass(frozen=True)
@@ -33,19 +33,19 @@ class StoreSettings:
     durable: bool = True
     """False turns off fsync: for tests and throw-away stores only. A power cut may then lose acknowledged turns."""
     busy_s: float = 30.0
-    """How long a writer waits for the others. 8 writers waited .44 s at worst behind an flock (DESIGN)."""
+    """Seconds that a writer waits for the others. 8 writers waited .44 s at worst behind an flock (DESIGN)."""
     cache_mb: int = 256
     """Vector codes and document tables kept in memory, all namespaces together, at most; 100k turns need about 30. A
     namespace that does not fit is read again for every search, several times as slow: so it is ample."""
     copy_pages: int = 2048
     """Pages a step of a backup (8 MB): often enough for progress and Ctrl-C, and no slower than in one go."""
     erase_wait_s: float = 120.0
-    """How long an erase waits for the batch that derived work has in hand: a slow remote model takes its time-outs."""
+    """Seconds that an erase waits for the current batch of derived work, which may include time-outs of a model."""
     sweep_memory_mb: int = 256
-    """A file up to this size is written anew (after an erase) by way of memory, a larger one by way of a temporary file
+    """A file up to this size is rewritten (after an erase) in memory, a larger one by way of a temporary file
     of what is left in it."""
     connections: int = 16
-    """PostgreSQL: most connections a process has to one store, for all its namespaces together, beside the one that
+    """PostgreSQL: most connections a process has to one store, for all its namespaces together, besides the one that
     keeps its claims. 8 writers and their readers (bar of H); a server takes 100 by default, so five processes."""
     reconnect_s: float = 30.0
     """PostgreSQL: how long a server that restarts is waited for: crash recovery took .3 to 2 s here."""
@@ -77,14 +77,14 @@ class IndexSettings:
     """Turns a transaction of derived work. What one stage read of them is still in memory for the next; with 2,000 it
     is not, and derived work takes a tenth longer."""
     gather_s: float = 0.05
-    """How long the first turn after a pause waits for others to share its batch: a loop of single ingests would
+    """Seconds that the first turn after a pause waits for others to share its batch: a loop of single ingests would
     otherwise wait for a commit of derived work after every turn (docs/evidence/performance.md)."""
     gather_most_s: float = 1.0
     """… and while turns keep coming, twice as long each time, up to this; flush waits for none of it. 50 turns a second
     in batches of a second take half the processor that they take in batches of .1 s. Until then a turn is found by its
     words alone, and a second is shorter than most replies."""
     passage_words: int = 60
-    """A long turn is cut into passages of about so many words, at the ends of sentences (DESIGN: about 60)."""
+    """Length in words of the passages that a long turn is cut into, at the ends of sentences."""
     window_turns: int = 2
     """Turns before a turn that it is read together with (DESIGN)."""
     told_floor: float = 0.3
@@ -102,7 +102,7 @@ class IndexSettings:
 
 @dataclass(frozen=True)
 class RecallSettings:
-    """How a question is answered. The weights are in standard deviations over what is searched; they were chosen on the
+    """Ranking of search results. The weights are in standard deviations over what is searched; they were chosen on the
     development halves of three public sets at once, each confirmed on the set that was left out
     (docs/evidence/retrieval.md).
     """
@@ -113,13 +113,13 @@ class RecallSettings:
     words: float = 0.25
     """The best passage by words."""
     told: float = 0.15
-    """What the turn tells, by meaning."""
+    """Weight of the cosine with the statements of a turn."""
     worth: float = 0.2
     """… times the chance that it is worth keeping: statements before questions and thanks."""
     window: float = 0.2
     """The turn together with the two before it."""
     user_preference: float = 0.6
-    """What the user said is preferred to an assistant's or a tool's words by this: the largest single gain on assistant
+    """Boost of the user's words over an assistant's or a tool's: the largest single gain on assistant
     chats (DESIGN: .8 to 1.2)."""
     identifier_preference: float = 2.0
     """A document that holds an identifier, path or error code of the question: it names one thing (RECALL-9)."""
@@ -140,17 +140,17 @@ class RecallSettings:
     echo: float = 0.3
     """Likeness to the first hits, in standard deviations over a sample of turns …"""
     echo_hits: int = 3
-    """… so many of them, taken together …"""
+    """… this many of them, averaged …"""
     echo_among: int = 200
-    """… for so many of the best: the rest are too far behind to be raised among the first fifty …"""
+    """… for this many of the best: the rest are too far behind to be raised among the first fifty …"""
     echo_from: int = 10
     """… and not among fewer turns than this, of which three are no small part."""
     floor_share: float = 0.15
-    """Where meaning is silent, a hit holds so much of the question's words, the rare ones counting more."""
+    """Share of the question's words that a hit without a cosine must have, weighted by rarity."""
     floor_meaning: float = 0.45
     """Else nearness counts too: a step from the profile's `related` to its `relevant` as much as this share."""
     floor_against: float = 0.5
-    """… and no more than so many steps below `related` speak against a hit: a page's vector says little of its one
+    """… and at most this many steps below `related` count against a hit: a page's vector says little of its one
     line."""
     floor_even: float = 6.0
     """Documents among which a share of 0 at `related` is just enough …"""
@@ -158,9 +158,10 @@ class RecallSettings:
     """… and how much more is asked each time they are e times as many. These three were fitted to 201 labelled
     questions of our own, with at most 2 % of the answerable ones lost in stores of any size (training/floor.py)."""
     outstanding: float = 1.0
-    """Beside such a hit, what stands out by so many standard deviations: by its context, mostly."""
+    """Together with such a hit, results this many standard deviations above the mean are returned, mostly by
+    context."""
     compared: int = 5
-    """First hits that are read beside each other, so that a statement replaced by a later one is not served first."""
+    """First hits that are compared with each other, so that a replaced statement does not come first."""
     ranker: Literal["standard", "seed"] = "standard"
     """seed: (.7·cosine + .2·exp(-λ·age) + .1·scope), the formula of the project that the seeds came from (RECALL-3)."""
     half_life_days: float = 30.0
@@ -184,7 +185,7 @@ class ThemeSettings:
     turns: int = 10_000
     """Turns that are read; of more an even part is, the same each time. Reading them takes most of the time."""
     seeded: int = 4_000
-    """… and among so many of them seeds are looked for: each beside each other."""
+    """… and among this many of them seeds are looked for, each compared with each other."""
     seeds: int = 24
     """Groups that are looked for, three times what is shown: with fewer the largest hold turns of no theme."""
     context: float = 0.7
@@ -192,7 +193,7 @@ class ThemeSettings:
     telling: int = 8
     """Words of a turn that name something, from which on it counts in full: "sounds good!" makes no theme."""
     near: float = 0.2
-    """From here on a turn belongs to a theme: unrelated turns of the static model meet at 0 ± .1."""
+    """Cosine from which a turn belongs to a theme: unrelated turns of the static model meet at 0 ± .1."""
     apart: float = 0.4
     """Two seeds nearer than this are one theme."""
     least: int = 3
@@ -201,10 +202,10 @@ class ThemeSettings:
     words: int = 4
     """Words of a label."""
     chars: int = 1_000
-    """A turn is read for its words up to here: what it is about stands at its beginning."""
+    """A turn is read for its words up to here: its beginning says what it is about."""
     dimensions: int = 64
     vocabulary: int = 1_000
-    """Without an embedder: the most frequent words, and the directions their company is told by."""
+    """Without an embedder: number of most frequent words, and of dimensions of their co-occurrence vectors."""
     digest_s: float = 60.0
     """For all that a chat model is asked about themes, together."""
 
@@ -287,9 +288,9 @@ class GateSettings:
     technical_norm: float = _TECHNICAL_NORM
     """T is full at this sum of weights. At or below 0 it means the default (GATE-1)."""
     known_records: int = 5  # nearest durable records that H and S look at (GATE-3, -4)
-    saturated: int = 3  # so many of them that know it already: S = 1
+    saturated: int = 3  # with this many that know it already, S = 1
     earlier_turns: int = 10  # nearest turns that F looks at (GATE-4)
-    frequent: int = 5  # so many of them that say it too: F = 1
+    frequent: int = 5  # with this many that say it too, F = 1
     code_structure: float = 0.3
     """Dnl never exceeds this on a text that is mostly code (GATE-5)."""
     max_chars: int = 40_000
@@ -364,7 +365,7 @@ class AdmitSettings:
     """Whether turns are gated and records made of them. Off: a log that is searched, and nothing else."""
     worth: float = 0.5
     """A sentence is kept if the probability that it helps a later conversation is at least this."""
-    rule: float = 0.4
+    rule: float = 0.35
     """A sentence is a standing rule for the assistant from this probability on."""
     own: float = 0.5
     """A sentence counts as the user's own words from this probability on."""
@@ -377,8 +378,8 @@ class AdmitSettings:
     slight_per_turn: int = 2
     records_per_turn: int = 8  # ADMIT-6
     recited_lines: int = 3
-    """A list that repeats so many earlier statements word for word was recalled by a host (admit/echo.py): two a
-    person may well say again. What else stands in it is read as ever."""
+    """A list that repeats this many earlier statements word for word was recalled by a host (admit/echo.py): two a
+    person may well say again. The rest of it is read as usual."""
     own_chars: int = 40_000
     """A turn is read for the user's own words up to here, as its signals are: what is longer is a document."""
     noted_cosine: float = 0.6
@@ -422,11 +423,11 @@ class MergeSettings:
     paraphrase: float = 0.5
     """Cosine from which the reader is asked whether two statements say the same."""
     supersede: bool = True
-    """Off: nothing is retired by rules; a differing statement is kept beside the old one."""
+    """Off: nothing is retired by rules; a differing statement is kept next to the old one."""
     neighbours: int = 8
-    """Live records a candidate is compared with: so many of the nearest, and so many of those with words in common."""
+    """Live records a candidate is compared with: the nearest, and as many of those with words in common."""
     floor: float = 0.0
-    """Cosine a record must have to be replaced by a rule. The rules read words, so whoever searches decides: 12 % of
+    """Cosine a record must have to be replaced by a rule. The rules read words, so the search decides: 12 % of
     our labelled replacements lie below .35 on the static model ("I moved to Ghent", "I live in Porto": .19)."""
 
     def __post_init__(self) -> None:
@@ -449,7 +450,7 @@ class CompactSettings:
     boost_deadline_s: float = 2.0
     """For the booster's vectors, all texts of a run together: a slower embedder contributes nothing."""
     share: float = 0.25
-    """A summary is at most this share of its source, in characters: with the dates beside it, active tokens still
+    """A summary is at most this share of its source, in characters: with the dates next to it, active tokens still
     drop by 70 % (issue D)."""
     most_chars: int = 1200
     """… and no longer than this, about 300 tokens: a page for each twenty turns is no digest."""
@@ -502,19 +503,19 @@ class AuthoredSettings:
     """A file that changed less long ago is compared by its hash: times of files are up to 2 s coarse (FAT), so a second
     change may leave them as they are. git knows the same as "racily clean"."""
     attempts: int = 5
-    """Readings of a file that somebody writes meanwhile, before its last nodes are kept; one takes a millisecond."""
+    """Attempts to read a file that is being written, before its last nodes are kept; one takes a millisecond."""
     gather_ms: int = 50
     """The watcher tells of changes so close together at once: saving a file is several. watchfiles' own step."""
 
 
 @dataclass(frozen=True)
 class ContextSettings:
-    """What a model is handed (docs/design/context.md)."""
+    """Contents of a context (docs/design/context.md)."""
 
     share: float = 0.25
-    """Of the host's budget, for everything Holdfast adds (CTX-2); `memory_budget` gives the tokens themselves."""
+    """Of the host's whole budget (`prompt_budget`), for everything Holdfast adds (CTX-2)."""
     soft_share: float = 0.30  # of that, for the operator's guidelines (CTX-2)
-    elevated_share: float = 0.15  # of that, for the guidance that compaction protected (CTX-2)
+    elevated_share: float = 0.15  # of that, for the user's rules: 400 tokens at least, but at most .4 of it (CTX-2)
     tail_turns: int = 4  # of the session, always (CTX-2)
     tail_tokens: int = 128  # a shorter tail is extended by one pair of turns (CTX-2)
     tail_chars: int = 20_000
@@ -523,26 +524,28 @@ class ContextSettings:
     deadline_s: float = 0.3
     """For the whole: after it the messages come back as they were (issue E)."""
     embedder_s: float = 0.1
-    """Of it, for the embedder: the static one takes .1 ms, bge-small 6; after it recall goes on by words."""
+    """Part of it for the embedder: the static one takes .1 ms, bge-small 6; after it search goes on by words."""
     candidates: int = 100
     """Hits that packing chooses among. An item takes 30 tokens at least, so a budget of 4,000 holds no more."""
     guidance: int = 64
-    """Nearest shards that are looked at: .15 of a budget of 32,000 holds no more of them."""
+    """The user's rules that are looked at, the nearest to the question first."""
+    seed_guidance: bool = False
+    """Only the rules that a compaction protected and that are near the question, as the seeds have it (CTX-3)."""
     length_cost: float = 1.0
     """When the budget chooses, a memory's score less this for each time that it is e times as long as …"""
     length_free: int = 80
-    """… so many tokens. Chosen looking at all of LoCoMo's, LongMemEval's and BEAM's development questions, and no
-    worse on either half of them (docs/evidence/context.md); without it long answers displace the lines that hold the
+    """… this many tokens. Chosen looking at all of LoCoMo's, LongMemEval's and BEAM's development questions, and no
+    worse on either half of them (docs/evidence/context.md); without it long answers push out the lines that hold the
     facts."""
     coverage: float = 0.3
-    """What a word of the question adds that no memory chosen so far holds: both halves of a question before a third
+    """Boost for each word of the question that no memory chosen so far has: both halves of a question before a third
     wording of one. It changed one question in 450 for the better and one for the worse."""
     excerpt_passages: int = 2
-    """A long turn that does not fit is shown by so many of its passages of 60 words …"""
+    """A long turn that does not fit is shown by this many of its passages of 60 words …"""
     excerpt_ranks: int = 10
-    """… if it is among the first so many hits."""
+    """… if it is among the first hits, at most this many."""
     standing_tokens: int = 500
-    """Of the light section without a question: the frame takes 200 of them, the rest is about ten short records."""
+    """Tokens of the light section without a question: the frame takes 200, the rest is about ten short records."""
     query_terms: int = 3
     """A last message with fewer words to look for ("and the second one?") takes along what the user said before."""
 
@@ -560,21 +563,21 @@ _CENTURY = 1200  # months: older than anybody's memory, and the calendar still r
 
 @dataclass(frozen=True)
 class JanitorSettings:
-    """What is never found is trusted less (docs/how-to/upkeep.md); the months are KEEP-2's."""
+    """Lowering of the confidence of records that are never retrieved (docs/how-to/upkeep.md); the months are KEEP-2's."""
 
     count: bool = True
-    """Whether it is counted what is found. Off: the janitor does nothing, for it could not tell."""
+    """Count retrievals. Off: the janitor does nothing, because it has no counts."""
     count_every_s: float = 2.0
-    """What was found is written at most so often: a search pays for no commit. A crash loses so much of it."""
+    """Seconds between two writes of retrieval counts: a search waits for no commit. A crash loses that much."""
     user_stated_months: int = 12
     episode_summary_months: int = 6
     assistant_derived_months: int = 3
     tool_derived_months: int = 2
     factor: float = 0.8
-    """What a confidence is multiplied by each time: what was stated (.9) comes to .72, about what was confirmed."""
+    """Factor of a confidence each time: a stated record (.9) comes to .72, about that of a confirmed one."""
     grace_days: float = 0.0
-    """What came into the store less long ago is left alone, however long ago it was said. For a store into which old
-    histories are imported: nobody had the time to ask for them yet."""
+    """Records that came into the store more recently are left alone, however old they are. For a store into which old
+    histories are imported: there was no time yet to ask for them."""
 
     def __post_init__(self) -> None:
         if not 0 < self.factor <= 1:
@@ -602,12 +605,12 @@ class DoctorSettings:
     max_near_duplicates: float = 0.1
     max_junk: float = 0.1
     max_stale: float = 0.5
-    """What was planned is past one day in every store (.06 of the demo's month after six weeks): a limit for a store
+    """Every plan is past some day in every store (.06 of the demo's month after six weeks): a limit for a store
     of nothing but old plans."""
     max_loops: float = 0.02
     max_secrets: float = 0.0
     stale_days: float = 7.0
-    """What lay ahead may have passed so long before it is called stale."""
+    """Days after which a passed plan is called stale."""
     sample: int = 500
     """Documents of each kind whose index is compared with their texts, and records whose session is read for echoes.
     A fault in one document of a hundred is missed once in 150 times."""
@@ -616,7 +619,7 @@ class DoctorSettings:
     phrases two had more, and one pair of 633 was missed; a finding says for how many. A choice: all of them could be
     compared, but fifty thousand of the same words in another order would take minutes."""
     wait_s: float = 30.0
-    """How long derived work may take to catch up first; what is left then is a finding."""
+    """Seconds that derived work may take to catch up first; what is left then is a finding."""
     max_file_mb: int = 256
     """A file of another system that is larger is refused: it is read whole."""
     max_files: int = 10_000
@@ -640,7 +643,7 @@ class TransferSettings:
 
 @dataclass(frozen=True)
 class ServeSettings:
-    """What the servers allow (docs/reference/rpc.md, docs/reference/http.md)."""
+    """Limits of the servers (docs/reference/rpc.md, docs/reference/http.md)."""
 
     max_request_bytes: int = 80 * 1024 * 1024
     """A longer request is refused unread: the largest turn (log.max_text_bytes) and room for its envelope."""
@@ -649,28 +652,28 @@ class ServeSettings:
     connections: int = 256
     """At once; each is a thread that waits. A host needs one or two, a machine full of agents some dozens."""
     slow_calls: int = 8
-    """Calls of one connection that may take seconds and go on beside its others; the next waits for one to end."""
+    """Slow calls of one connection that may run at the same time; the next waits for one to end."""
     lifecycle_s: float = 2.0
-    """A host waits so long for bootstrap, ingest and compact; what takes longer goes on behind it (SAFE-1)."""
+    """Seconds that a host waits for bootstrap, ingest and compact; longer work goes on in the background (SAFE-1)."""
     catch_up_s: float = 2.0
-    """How long gating_scalar waits for the turns before it to be embedded."""
+    """Seconds that gating_scalar waits for the turns before it to be embedded."""
     flush_s: float = 60.0
-    """How long `flush` waits at most."""
+    """Most seconds that `flush` waits."""
     stop_s: float = 10.0
-    """A server has stopped so long after it was told to; what calls in progress committed is kept in any case."""
+    """Seconds in which a server stops; what calls in progress have committed is kept in any case."""
     http_connections: int = 800
     """Over HTTP at once: below the 1,024 open files that most systems give a process, with room for the stores."""
     in_flight: int = 256
     """Requests in progress; one more is asked to come back. Fifty clients have a fifth of that."""
     reads_at_once: int = 4
     """Calls that read, over HTTP and over MCP, each in a thread: two cores are busy with them, and more take turns at
-    the interpreter. A choice, not a measurement: on a busy machine 4 to 16 could not be told apart."""
+    the interpreter. A choice, not a measurement: on a busy machine 4 to 16 gave the same figures."""
     writes_at_once: int = 2
-    """… that write: SQLite takes one after the other (beside 8 searches an ingest took 6 ms with 1 thread, 18 with 2,
+    """… that write: SQLite takes one after the other (during 8 searches an ingest took 6 ms with 1 thread, 18 with 2,
     59 with 8, p50), but a long history must not keep every other turn waiting."""
     switch_s: float = 0.0005
-    """A thread that computes lets another go on after so long (Python's own: .005). A search waits for the others each
-    time it comes back from the disk, some forty times; measured in docs/evidence/performance.md."""
+    """Seconds after which a computing thread lets another run (Python's default: .005). A search waits for the others
+    each time it comes back from the disk, some forty times; measured in docs/evidence/performance.md."""
     header_s: float = 30.0
     """A connection that has not said in this time what it wants is closed, before its first request and after each."""
     body_s: float = 30.0
@@ -678,7 +681,11 @@ class ServeSettings:
     held_mb: int = 256
     """Bodies held in memory, of all requests together: three of the largest."""
     stall_s: float = 30.0
-    """Who takes nothing of an answer for so long is hung up on: an export holds a snapshot of the store open."""
+    """Seconds after which a client that reads nothing of an answer is disconnected: an export holds a snapshot of the
+    store open."""
+    trust_roles: bool = False
+    """MCP clients speak for the user: `memory_remember` and the role user of `memory_ingest` are the user's words. For
+    a host whose own code calls the tools; a model that may call them writes as itself (TRUST-2, docs/reference/mcp.md)."""
     calls_per_s: float = 1000.0
     """Requests of one credential; far above what two cores answer, so that it stops nothing but a loop gone wild."""
     calls_at_once: int = 2000
@@ -689,9 +696,9 @@ class ServeSettings:
     stranger_kb: int = 64
     """The body of such a request: a token and its envelope."""
     janitor: bool = True
-    """Whether the janitor runs by itself while a server runs (KEEP-2) …"""
+    """Run the janitor while a server runs (KEEP-2) …"""
     janitor_days: float = 7.0
-    """… when its last run is so long ago (KEEP-2: weekly) …"""
+    """… when its last run is this many days ago (KEEP-2: weekly) …"""
     janitor_look_s: float = 3600.0
     """… which is looked after so often."""
 
@@ -705,13 +712,13 @@ class ServeSettings:
 
     @property
     def finish_s(self) -> float:
-        """What calls in progress have of `stop_s`; the rest is for closing stores, which takes a commit or two each."""
+        """Part of `stop_s` for calls in progress; the rest is for closing stores, which takes a commit or two each."""
         return 0.8 * self.stop_s
 
 
 @dataclass(frozen=True)
 class InspectorSettings:
-    """How much a page of the inspector shows (docs/how-to/inspector.md)."""
+    """Sizes of the inspector's pages (docs/how-to/inspector.md)."""
 
     page: int = 50
     """Turns, records or sessions a page: three screens, and a few milliseconds to read."""
@@ -722,10 +729,10 @@ class InspectorSettings:
     days: int = 60
     """Days in the plots of the overview; more are put together by the week or the month."""
     doctor_records: int = 100_000
-    """With more, the page names the command instead: the doctor takes half a millisecond a record, and nobody waits
-    longer than a minute for a page."""
+    """With more, the page names the command instead: the doctor takes half a millisecond a record, and a visitor does
+    not wait longer than a minute for a page."""
     form_bytes: int = 2 * 1024 * 1024
-    """A longer form is refused: a corrected text is a few sentences, and nobody types a megabyte."""
+    """A longer form is refused: a corrected text is a few sentences, not a megabyte."""
 
     def __post_init__(self) -> None:
         for name in ("page", "list_chars", "whole_chars", "days", "doctor_records", "form_bytes"):
@@ -735,11 +742,11 @@ class InspectorSettings:
 
 @dataclass(frozen=True)
 class McpSettings:
-    """How much the MCP server tells a model at once (docs/reference/mcp.md)."""
+    """Sizes of the MCP server's answers (docs/reference/mcp.md)."""
 
     line_chars: int = 600
-    """Of an item's text in a tool's answer, about 150 tokens: ten hits are then as long as one page. The whole text is
-    in the structured content and under memory://record/ID."""
+    """Characters of an item's text in a tool's answer, about 150 tokens: ten hits are then as long as one page. The
+    whole text is in the structured content and under memory://record/ID."""
     session_turns: int = 400
     """The newest turns of a conversation that is read as a resource: about 60,000 tokens where all are long."""
     listed_sessions: int = 20
@@ -791,7 +798,7 @@ class Settings:
     doctor: DoctorSettings = field(default_factory=DoctorSettings)
 
     def __post_init__(self) -> None:
-        """A count of none would stop the work or never end it; who set it should hear so now."""
+        """Reject a count below one, which would stop the work or never end it."""
         for section in fields(self):
             part = getattr(self, section.name)
             for one in fields(part) if is_dataclass(part) else ():

@@ -14,14 +14,16 @@ from holdfast_bench.reference import BEGIN, PAGES, commands, generated
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-WRITTEN = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")] + sorted(DOCS.rglob("*.md"))
+WRITTEN = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")] + sorted(
+    DOCS.rglob("*.md")
+)
 LONG_LINES = {"requirements.md"}  # a table whose cells are whole requirements
 MAX_LINES, MAX_CHARS = 200, 160
 OLD_WORDS = re.compile(
     r"\b(anew|so many|is no [a-z]+ of|stands? (?:for|in|beside|under)|lies? (?:in|on|beside)|for ever|hark|doomed)\b"
 )
 RUN = [
-    "README", "docs/reference/python", "docs/how-to/compact", "docs/how-to/models", "docs/how-to/rule-files",
+    "README", "docs/reference/content", "docs/reference/python", "docs/how-to/compact", "docs/how-to/models", "docs/how-to/rule-files",
     "docs/how-to/themes", "docs/how-to/transfer", "docs/how-to/use-in-an-agent", "docs/design/admission",
     "docs/design/time",
 ]  # fmt: skip

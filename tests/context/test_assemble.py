@@ -89,7 +89,7 @@ def test_the_parts_come_in_the_order_of_their_precedence(calm: Memory, rules: Pa
 
 
 @pytest.mark.requirement("CTX-5")
-def test_the_messages_are_unchanged_and_the_frame_stands_behind_the_hosts_own_instructions(calm: Memory) -> None:
+def test_messages_are_unchanged_and_the_frame_follows_the_hosts_instructions(calm: Memory) -> None:
     calm.ingest("I moved to Lisbon in May", session="before")
     messages: list[Message] = [
         system("You are a helpful assistant."),
@@ -333,9 +333,7 @@ def test_without_an_embedder_guidance_and_memories_come_by_words(open_memory: Op
 
 
 @pytest.mark.requirement("CTX-1", "CTX-7")
-def test_rules_that_were_read_for_one_session_stand_in_another_as_if_read_for_it(
-    open_memory: OpenMemory, tmp_path: Path
-) -> None:
+def test_cached_rules_render_the_same_in_another_session(open_memory: OpenMemory, tmp_path: Path) -> None:
     rules = tmp_path / "AGENTS.md"
     rules.write_text(
         "# Rules\n\n- Never push to main.\n\n# Notes\n\n- Prefer short names.\n- The desk opens at nine.\n"

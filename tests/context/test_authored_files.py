@@ -136,7 +136,7 @@ def test_what_cannot_be_used_the_first_time_is_an_error_for_people(tmp_path: Pat
     os.mkfifo(pipe)
     with pytest.raises(InputError, match="not a regular file"):
         rules.read([pipe])
-    with pytest.raises(InputError, match=r"somebody is writing it.*Try again"):
+    with pytest.raises(InputError, match=r"it is being written.*Try again"):
         rules.read(["/proc/self/status"])  # holds more than its size says, as a file does that grows while it is read
     with pytest.raises(InputError, match=r"authored\.max_file_bytes"):
         Rules(settings=AuthoredSettings(max_file_bytes=3)).read([file])

@@ -96,9 +96,9 @@ def test_guidelines_are_a_prefix_in_source_order_within_their_share(world: World
     made, pieces, _ = shared_out(world, budget)
     taken = made.tiers[Tier.SOFT]
     assert pieces.tier(Tier.SOFT, taken) <= 0.30 * budget or not taken
-    verdicts = [one for one in made.verdicts if one.tier is Tier.SOFT]
-    assert [one.candidate.item for one in verdicts if one.included] == taken
-    fitting = [one for one in verdicts if one.included or "fit" in one.reason or "room" in one.reason]
+    decisions = [one for one in made.decisions if one.tier is Tier.SOFT]
+    assert [one.candidate.item for one in decisions if one.included] == taken
+    fitting = [one for one in decisions if one.included or "fit" in one.reason or "room" in one.reason]
     assert [one.included for one in fitting] == sorted((one.included for one in fitting), reverse=True)
 
 
@@ -115,13 +115,13 @@ def test_guidance_keeps_within_its_share_and_recall_is_starved_before_it(world: 
 @pytest.mark.requirement("CTX-5")
 @LAW
 @given(WORLDS, BUDGETS)
-def test_nothing_is_told_twice(world: World, budget: int) -> None:
+def test_nothing_is_said_twice(world: World, budget: int) -> None:
     made, _, _ = shared_out(world, budget)
     turns: dict[str, Tier] = {}
-    for verdict in made.verdicts:
-        if verdict.included and verdict.tier is not Tier.SOFT:
-            for turn_id in verdict.candidate.turn_ids:
-                assert turns.setdefault(turn_id, verdict.tier) is verdict.tier
+    for decision in made.decisions:
+        if decision.included and decision.tier is not Tier.SOFT:
+            for turn_id in decision.candidate.turn_ids:
+                assert turns.setdefault(turn_id, decision.tier) is decision.tier
     later = [item.text for tier in (Tier.ELEVATED, Tier.RECALLED) for item in made.tiers[tier]]
     assert len({" ".join(text.split()).casefold() for text in later}) == len(later)
 
@@ -132,11 +132,11 @@ def test_nothing_is_told_twice(world: World, budget: int) -> None:
 def test_every_candidate_has_one_verdict_with_a_reason(world: World, budget: int) -> None:
     made, _, _ = shared_out(world, budget)
     given_ids = [one.item.id for tier, of in world.items() if tier is not Tier.HARD for one in of]
-    assert sorted(one.candidate.item.id for one in made.verdicts) == sorted(given_ids)
-    assert all(one.reason for one in made.verdicts)
+    assert sorted(one.candidate.item.id for one in made.decisions) == sorted(given_ids)
+    assert all(one.reason for one in made.decisions)
     for tier, items in made.tiers.items():
         if tier is not Tier.HARD:
-            included = {one.candidate.item.id for one in made.verdicts if one.tier is tier and one.included}
+            included = {one.candidate.item.id for one in made.decisions if one.tier is tier and one.included}
             assert included == {item.id for item in items}
 
 

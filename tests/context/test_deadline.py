@@ -128,7 +128,7 @@ def test_a_closed_memory_gives_the_messages_back(open_memory: OpenMemory) -> Non
 
 
 @pytest.mark.requirement("CTX-5", "INV-5")
-def test_an_embedder_that_lies_costs_meaning_only(open_memory: OpenMemory) -> None:
+def test_an_embedder_with_wrong_vectors_costs_semantic_search_only(open_memory: OpenMemory) -> None:
     class Lying(HashEmbedder):
         lies = False
 
@@ -153,7 +153,7 @@ def test_a_late_one_is_counted_and_takes_up_work_again() -> None:
 
 
 @pytest.mark.requirement("SAFE-1")
-def test_so_many_late_ones_are_the_most() -> None:
+def test_the_number_of_late_threads_is_limited() -> None:
     patience, go = DeadlineExecutor("many"), threading.Event()
     late = 0
     try:
@@ -168,7 +168,7 @@ def test_so_many_late_ones_are_the_most() -> None:
 
 
 @pytest.mark.requirement("SAFE-1")
-def test_an_error_of_the_work_reaches_who_waits() -> None:
+def test_an_error_of_the_work_reaches_the_caller() -> None:
     def fail() -> None:
         raise ValueError("no")
 

@@ -23,7 +23,7 @@ def calm(open_memory: OpenMemory) -> Memory:
 
 
 @pytest.mark.requirement("CTX-5", "COMP-2")
-def test_the_rules_that_were_kept_of_a_long_turn_do_not_stand_for_the_rest_of_it(calm: Memory) -> None:
+def test_rules_kept_from_a_long_turn_do_not_cover_the_rest_of_it(calm: Memory) -> None:
     rule = "Always lock the boathouse in Sopot before you set its alarm."
     calm.ingest(f"{AROUND * 6}{ALARM} {AROUND * 6}{rule}", session="then")
     for number in range(12):

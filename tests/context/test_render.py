@@ -107,7 +107,7 @@ def test_a_block_within_a_block_is_quoted_and_can_be_read_back() -> None:
 
 
 @pytest.mark.requirement("CTX-6")
-def test_days_are_shown_in_utc_whatever_zone_they_were_given_in() -> None:
+def test_days_are_shown_in_utc() -> None:
     early = SAID + timedelta(hours=2)
     for at in (early.astimezone(timezone(timedelta(hours=-7))), early.replace(tzinfo=None)):
         assert render_item(FRAME, replace(TURN, at=at)).startswith("[on 2026-05-03, ")
@@ -115,7 +115,7 @@ def test_days_are_shown_in_utc_whatever_zone_they_were_given_in() -> None:
 
 
 @pytest.mark.requirement("CTX-1", "CTX-7")
-def test_rules_come_first_and_what_stands_before_a_change_stays_the_same() -> None:
+def test_rules_come_first_and_the_text_before_a_change_stays_the_same() -> None:
     tiers = {Tier.HARD: [RULE], Tier.SOFT: [replace(RULE, id="r8")], Tier.TAIL: [TURN], Tier.ELEVATED: [TURN]}
     before = render(FRAME, {**tiers, Tier.RECALLED: [TURN]})
     after = render(FRAME, {**tiers, Tier.TAIL: [TURN, TURN], Tier.RECALLED: []}, ["a notice"])

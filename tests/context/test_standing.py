@@ -35,19 +35,19 @@ def guidance(memory: Memory) -> list[str]:
 
 
 @pytest.mark.requirement("API-3", "CTX-3")
-def test_protected_guidance_stands_first(memory: Memory) -> None:
+def test_protected_guidance_comes_first(memory: Memory) -> None:
     assert guidance(memory) == [RULE]
 
 
 @pytest.mark.requirement("API-3", "CTX-3")
-def test_guidance_whose_turn_was_forgotten_stands_nowhere(memory: Memory) -> None:
+def test_guidance_whose_turn_was_forgotten_is_left_out(memory: Memory) -> None:
     memory.forget(memory.thread("old")[0].id)
     assert guidance(memory) == []
     assert "metric" not in memory.standing(400).text
 
 
 @pytest.mark.requirement("API-3", "CTX-3")
-def test_guidance_that_a_later_statement_replaced_stands_nowhere(memory: Memory) -> None:
+def test_guidance_that_a_later_statement_replaced_is_left_out(memory: Memory) -> None:
     memory.ingest("From now on you must always give distances in imperial units.", session="new", at="2026-05-01")
     memory.flush()
     assert guidance(memory) == []

@@ -43,7 +43,7 @@ def watched(*paths: Path) -> Iterator[Callable[[Callable[[], object]], list[Path
 
 
 @pytest.mark.requirement("AUTH-2")
-def test_a_file_that_is_written_replaced_made_or_deleted_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_written_replaced_made_or_deleted_is_reported(tmp_path: Path) -> None:
     file, absent, unwatched = tmp_path / "AGENTS.md", tmp_path / "LATER.md", tmp_path / "NOTES.md"
     file.write_text("- one\n", encoding="utf-8")
 
@@ -60,7 +60,7 @@ def test_a_file_that_is_written_replaced_made_or_deleted_is_told(tmp_path: Path)
 
 
 @pytest.mark.requirement("AUTH-2")
-def test_a_link_is_told_when_its_target_changes_and_when_it_points_elsewhere(tmp_path: Path) -> None:
+def test_a_link_is_reported_when_its_target_changes_or_it_points_elsewhere(tmp_path: Path) -> None:
     for name in ("here", "there", "links"):
         (tmp_path / name).mkdir()
     here, there, link = tmp_path / "here" / "A.md", tmp_path / "there" / "B.md", tmp_path / "links" / "AGENTS.md"

@@ -146,7 +146,7 @@ def test_a_text_beyond_the_limit_is_refused_with_the_limit(memory: Memory) -> No
 
 
 @pytest.mark.requirement("SAFE-4")
-@pytest.mark.parametrize("text", [None, 7, b"bytes", ["a"], {"a": 1}])
+@pytest.mark.parametrize("text", [None, 7, b"bytes", [7], {"a": 1}])
 def test_values_that_are_not_text_are_refused(memory: Memory, text: object) -> None:
     with pytest.raises(InputError, match="string"):
         memory.ingest(text)  # type: ignore[call-overload]

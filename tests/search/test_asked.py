@@ -60,7 +60,7 @@ def test_of_turns_alike_those_said_in_the_time_asked_for_come_first(memory: Memo
 
 
 @pytest.mark.requirement("RECALL-7")
-def test_a_time_told_by_an_event_is_looked_up(memory: Memory) -> None:
+def test_a_time_defined_by_an_event_is_looked_up(memory: Memory) -> None:
     memory.ingest("Today was our wedding, at the town hall.", at=NOW - timedelta(days=50), session="wedding")
     memory.flush()
     hits = memory.search("What did I say about the choir right after the wedding?")

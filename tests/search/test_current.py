@@ -24,17 +24,25 @@ def test_what_was_replaced_twice_comes_after_the_last_even_if_the_one_between_is
         last: _turn(last, "It has moved again: Monday the 14th at 09:30, by video."),
     }
     cosines = {first: 0.5, last: 0.3}
-    told_by = dict.fromkeys(nouns, Provenance.USER_STATED)
+    provenances = dict.fromkeys(nouns, Provenance.USER_STATED)
     links = [(first, 7), (7, last)]  # the turn of the 7th said that it moves, and is not among the hits
-    order, outdated = current_first([first, last], nouns, links, told_by, np.ones(12, np.float32), cosines, frozenset())
+    order, outdated = current_first(
+        [first, last], nouns, links, provenances, np.ones(12, np.float32), cosines, frozenset()
+    )
     assert (order, outdated) == ([last, first], {first: last})
 
 
 @pytest.mark.requirement("RECALL-10")
 def test_links_that_run_in_a_circle_end() -> None:
     nouns = {2: _turn(2, "Blue."), 5: _turn(5, "Green.")}
-    told_by = dict.fromkeys(nouns, Provenance.USER_STATED)
+    provenances = dict.fromkeys(nouns, Provenance.USER_STATED)
     order, outdated = current_first(
-        [2, 5], nouns, [(2, 3), (3, 4), (4, 3), (3, 5)], told_by, np.ones(6, np.float32), {2: 0.4, 5: 0.4}, frozenset()
+        [2, 5],
+        nouns,
+        [(2, 3), (3, 4), (4, 3), (3, 5)],
+        provenances,
+        np.ones(6, np.float32),
+        {2: 0.4, 5: 0.4},
+        frozenset(),
     )
     assert (order, outdated) == ([5, 2], {2: 5})

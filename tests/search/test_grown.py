@@ -83,9 +83,8 @@ def test_a_memory_that_was_asked_all_along_answers_like_one_that_is_opened_now(t
 def append(store: Store, talk: Sequence[Step]) -> None:
     for _, session, number in talk:
         said = {"role": "user", "content": SAID[number % len(SAID)].format(number)}
-        turn = read_message(said, number=0, now=utc_now(), settings=QUICK.log)
-        assert turn is not None
-        store.append("ana", f"s{session}", [turn], utc_now())
+        turns = read_message(said, number=0, now=utc_now(), settings=QUICK.log)
+        store.append("ana", f"s{session}", turns, utc_now())
 
 
 def table(pool: Pool) -> list[object]:
@@ -105,7 +104,7 @@ def read(view: Snapshot, cache: BlockCache) -> list[object]:
 
 @settings(max_examples=10, deadline=None)
 @given(st.lists(steps, min_size=1, max_size=4))
-def test_a_pool_that_grew_is_the_pool_that_is_read_anew(talks: list[list[Step]]) -> None:
+def test_an_extended_pool_equals_one_that_is_read_again(talks: list[list[Step]]) -> None:
     with tempfile.TemporaryDirectory() as home:
         store, cache = stores.open_store(Path(home) / "memory.db", QUICK.store), BlockCache(1_000_000)
         for talk in talks:
@@ -122,7 +121,7 @@ def elsewhere(work: Callable[[], object]) -> object:
 
 
 @pytest.mark.requirement("INV-1")
-def test_who_still_reads_an_older_moment_sees_no_turn_that_came_later(tmp_path: Path) -> None:
+def test_an_older_snapshot_sees_no_later_turn(tmp_path: Path) -> None:
     with Memory(tmp_path / "memory.db", "ana", embedder="none", settings=FEW_WAIT) as memory:
         for number in range(9):  # some in the index, some behind it
             memory.ingest(f"boat {number}", session="s")
@@ -147,7 +146,7 @@ vectors = st.lists(st.lists(st.floats(-1, 1, width=32), min_size=8, max_size=8),
 
 
 @given(vectors, st.lists(st.floats(-1, 1, width=32), min_size=8, max_size=8))
-def test_no_cosine_lies_outside_the_bounds_that_its_codes_give(drawn: list[list[float]], asked: list[float]) -> None:
+def test_no_cosine_is_outside_the_bounds_of_its_codes(drawn: list[list[float]], asked: list[float]) -> None:
     full, question = np.array(drawn, np.float32), np.array(asked, np.float32)
     codes, scales = quantise(full)
     places = np.arange(len(full))

@@ -316,7 +316,7 @@ def test_what_cannot_be_remembered_is_refused(memory: Memory) -> None:
 
 
 @pytest.mark.requirement("INV-4")
-def test_an_id_nobody_has_is_not_found(memory: Memory) -> None:
+def test_an_unknown_id_is_not_found(memory: Memory) -> None:
     for noun_id in ("", "t-nobody", "r-nobody", "' OR 1=1 --", "%"):
         with pytest.raises(KeyError, match="no turn or record"):
             memory.why(noun_id)
@@ -474,7 +474,7 @@ def test_what_a_forgotten_turn_said_is_not_served_as_a_fact(open_memory: OpenMem
 
 @pytest.mark.requirement("RECALL-9", "RECALL-1")
 @pytest.mark.parametrize("question", ["PostgreSQL", "which PostgreSQL version"])
-def test_an_exact_word_in_another_script_comes_before_what_lies_near_by_accident(
+def test_an_exact_word_in_another_script_ranks_above_accidental_neighbours(
     open_memory: OpenMemory, static_embedder: StaticEmbedder, question: str
 ) -> None:
     memory = open_memory(embedder=static_embedder)

@@ -28,10 +28,10 @@ OF_FILES: dict[str, tuple[str, ...]] = {
     "log/test_align.py": (),
     "search/test_search.py": ("test_the_word_index_changes_no_answer",),
     "test_memory.py": (
-        "test_status_counts_what_is_kept_and_how_far_the_work_has_come",
+        "test_status_counts_turns_and_the_progress_of_derived_work",
         "test_a_context_manager_closes",
         "test_a_program_that_ends_without_close_ends_cleanly_and_keeps_everything",
-        "test_who_only_asks_does_not_load_the_rooms_that_admit",
+        "test_search_does_not_import_admission",
     ),
     "upkeep/test_backup.py": (),
     "upkeep/test_copying.py": (),

@@ -120,7 +120,7 @@ def _ask(
     spent: list[float] = []
     for label, budget in BUDGETS.items():
         start = time.perf_counter()
-        made = memory.context([{"role": "user", "content": question.text}], _SESSION, memory_budget=budget)
+        made = memory.context([{"role": "user", "content": question.text}], _SESSION, budget=budget)
         spent.append((time.perf_counter() - start) * 1000)
         if made.degraded:
             raise InputError(f"the context of {question.id} is degraded, so it cannot be measured: {made.degraded}")
@@ -135,13 +135,10 @@ def _ask(
 def _first_hits(ranked: Sequence[TierCandidate], budget: int, pieces: Pieces) -> Iterator[str]:
     """Yield the turns of the first hits, as many as fit."""
     space = budget - pieces.frame_tokens - pieces.heading(Tier.RECALLED)
-    days: set[str] = set()
     for hit in ranked:
-        day = pieces.day(hit.item)
-        space -= pieces.body(hit.item) + (0 if day in days else pieces.day_tokens(hit.item))
+        space -= pieces.body(Tier.RECALLED, hit.item)
         if space < 0:
             return
-        days.add(day)
         yield from hit.turn_ids
 
 

@@ -247,7 +247,7 @@ def _note(
     settings: LogSettings,
     now: datetime,
 ) -> None:
-    if read_message(message, number=number, now=now, settings=settings) is None:
+    if not read_message(message, number=number, now=now, settings=settings):
         transcript.heartbeats += 1
         return
     assert isinstance(message, Mapping)

@@ -99,13 +99,17 @@ def remember(
     target: MemoryTarget,
     text: Annotated[str, argument(HELP["remember"]["text"], "TEXT")],
     kind: Annotated[str, option(HELP["remember"]["kind"], metavar="KIND")] = "fact",
+    agent: Annotated[
+        bool, option("Store it as an agent's note, not as the user's word.", "--agent", envvar="HOLDFAST_AGENT")
+    ] = False,
+    session: Annotated[str | None, option(HELP["remember"]["session"], "--session", "-s", metavar="NAME")] = None,
 ) -> object:
     """Store an explicit memory; no gate judges it.
 
     [dim]holdfast remember "The spare key is with Zofia" --kind fact[/dim]
     """
     with target.open() as memory:
-        record = memory.remember(text, kind)
+        record = memory.remember(text, kind, origin="agent" if agent else "user", session=session)
         with suppress(ModelError, FlushTimeout):  # it is stored; the next command that opens the store continues
             memory.flush(_EMBED_S)
     return record
@@ -179,9 +183,12 @@ def context(
     target: MemoryTarget,
     file: Annotated[str, argument('Messages as JSON; "-" reads stdin.', "FILE")] = "-",
     session: Annotated[str, option(HELP["context"]["session"], "--session", "-s", metavar="NAME")] = "default",
-    budget: Annotated[int, option(HELP["context"]["budget"], "--budget", metavar="N")] = 4000,
+    budget: Annotated[int, option(HELP["context"]["budget"], "--budget", metavar="N")] = 1000,
     memory_budget: Annotated[
         int | None, option(HELP["context"]["memory_budget"], "--memory-budget", metavar="N")
+    ] = None,
+    prompt_budget: Annotated[
+        int | None, option(HELP["context"]["prompt_budget"], "--prompt-budget", metavar="N")
     ] = None,
     rules: Annotated[list[str] | None, option("Rule file to include; repeatable.", "--rules", metavar="FILE")] = None,
     deadline: Annotated[
@@ -203,7 +210,8 @@ def context(
     # A command starts cold and a person waits: the 300 ms of a host would be over before the model is loaded.
     patient = replace(settings, context=replace(settings.context, deadline_s=deadline, embedder_s=deadline / 2))
     with target.read(patient) as memory:
-        return ContextAnswer.of(memory.context(messages, session, budget, rules or (), memory_budget))
+        given = (session, budget, rules or (), memory_budget, prompt_budget)
+        return ContextAnswer.of(memory.context(messages, *given))
 
 
 def _read_messages(name: str) -> list[dict[str, object]]:

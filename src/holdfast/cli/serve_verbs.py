@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -20,12 +21,22 @@ Rules = Annotated[list[str] | None, option("Rule file for every context; repeata
 Bound = Annotated[bool, option("Serve only the memory of --namespace.", "--bound")]
 
 
-def _memories(target: MemoryTarget, bound: bool) -> partial[Memories]:
-    from holdfast.serve.memories import Memories
+TrustRoles = Annotated[
+    bool, option("Store what MCP clients write as the user's own words, not as an agent's notes.", "--trust-roles")
+]
 
+
+def _memories(target: MemoryTarget, bound: bool, trust_roles: bool = False) -> partial[Memories]:
+    from holdfast.serve.memories import Memories
+    from holdfast.settings import load_settings
+
+    settings = load_settings()
+    if trust_roles:
+        settings = replace(settings, serve=replace(settings.serve, trust_roles=True))
     return partial(
-        Memories, target.store or None, target.namespace or None, embedder=target.embedder or None, bound=bound
-    )
+        Memories, target.store or None, target.namespace or None, embedder=target.embedder or None, settings=settings,
+        bound=bound,
+    )  # fmt: skip
 
 
 @command()
@@ -86,6 +97,7 @@ def serve(
         int,
         option("Number of server processes; start with one per core.", "--processes", min=1, max=64, metavar="N"),
     ] = 1,
+    trust_roles: TrustRoles = False,
     as_json: bool = False,
 ) -> None:
     """Serve the memory over HTTP and MCP, with the inspector's web pages, until stopped.
@@ -103,7 +115,7 @@ def serve(
         started = {"url": url, "token_file": token, "namespace": own}
         typer.echo(json.dumps(started) if as_json else f"{url} (the token is in {token})")
 
-    run_http(_memories(target, bound), binding, tuple(rules or ()), announce, processes)
+    run_http(_memories(target, bound, trust_roles), binding, tuple(rules or ()), announce, processes)
 
 
 def _token_files(given: list[str]) -> tuple[tuple[str, Path], ...]:
@@ -115,7 +127,7 @@ def _token_files(given: list[str]) -> tuple[tuple[str, Path], ...]:
 
 
 @command()
-def mcp(target: MemoryTarget, rules: Rules = None, as_json: bool = False) -> None:
+def mcp(target: MemoryTarget, rules: Rules = None, trust_roles: TrustRoles = False, as_json: bool = False) -> None:
     """Serve the memory to an MCP client on stdin and stdout; the client starts this command. For HTTP, use serve.
 
     [dim]holdfast mcp --namespace ana[/dim]
@@ -130,7 +142,7 @@ def mcp(target: MemoryTarget, rules: Rules = None, as_json: bool = False) -> Non
         raise MissingExtra("the MCP server", "serve") from error
     log_to_stderr()
     # Bound: a client on stdio cannot name another memory, and must not reach one by accident.
-    with closing(_memories(target, bound=True)()) as memories:
+    with closing(_memories(target, bound=True, trust_roles=trust_roles)()) as memories:
         started = {"endpoint": "stdio", "namespace": memories.namespace}
         text = f"holdfast: serving namespace {memories.namespace!r} to an MCP client on stdin and stdout"
         typer.echo(json.dumps(started) if as_json else text, err=True)  # stdout is reserved for the protocol

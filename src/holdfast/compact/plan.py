@@ -103,7 +103,7 @@ def clusters(turns: Iterable[Turn], size: int = CompactSettings().size) -> list[
     return [tuple(cluster) for cluster in found]
 
 
-_OWN, _RULE, _UNSURE = 0.5, 0.4, 0.1
+_OWN, _RULE, _UNSURE = 0.5, 0.35, 0.1
 """Probabilities from which a sentence is the user's own, is a rule, and is one if the patterns say so too."""
 
 

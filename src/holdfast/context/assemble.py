@@ -16,7 +16,7 @@ from datetime import datetime
 from operator import is_
 
 from holdfast.context.budget import Allotment, KnownRules, Packing, Pieces, TierDecision, allot, known_rules
-from holdfast.context.render import ContextFrame, Item, render, skeleton
+from holdfast.context.render import FOLLOWED, ContextFrame, Item, render, skeleton
 from holdfast.context.rule_files import Node, Nodes, Rules
 from holdfast.context.tiers import Conversation, TierCandidate, elevated, hard_and_soft, near_guidance, recalled, tail
 from holdfast.errors import HoldfastError, InputError
@@ -25,7 +25,7 @@ from holdfast.model import Hits, Stage, Turn
 from holdfast.models.deadline import DeadlineEmbedder, DeadlineExecutor
 from holdfast.models.embedder import Breaker, Embedder
 from holdfast.models.tokens import TokenCounter, open_counter
-from holdfast.results import Considered, Context, ContextReceipt, Message, Tier, TierUse
+from holdfast.results import Considered, Context, ContextItem, ContextReceipt, Message, Tier, TierUse
 from holdfast.search.retrieve import Query
 from holdfast.search.search import GLOBAL, search
 from holdfast.settings import Settings
@@ -33,7 +33,7 @@ from holdfast.store.snapshot import Snapshot
 from holdfast.store.store import Store
 from holdfast.text.words import query_terms
 
-# --- The operator's rules as they stand in the frame, made once and kept while the files stay as they are
+# --- The operator's rules as rendered in the frame, cached while the files do not change
 # (CTX-7).
 #
 # Rules are escaped, counted and explained when they change, not with every turn nor for every session: 2,000 of them
@@ -57,10 +57,12 @@ class RulesInFrame:
     """Tokens of the guidelines."""
     considered: Sequence[Considered]
     """The receipt's lines about the rules."""
+    listed: Sequence[ContextItem]
+    """Those that are shown, as the receipt lists them."""
 
 
 class _RenderedRules:
-    """Rules of the same files, and how they stand in the frames that were asked for."""
+    """Rules of the same files, as rendered in the frames of several sessions."""
 
     def __init__(self, nodes: Sequence[Node]) -> None:
         self.nodes = list(nodes)
@@ -69,7 +71,7 @@ class _RenderedRules:
         self._seen = skeleton("\n".join(f"{node.path} {' '.join(node.heading)} {node.text}" for node in nodes)).lower()
 
     def like(self, frame: ContextFrame) -> RulesInFrame | None:
-        """How they stand in another frame, if they are written and counted alike in this one: a text that holds the
+        """Return them as rendered in another frame, if they look the same in this one: a text that holds the
         frame's own mark is not.
         """
         if frame.mark in self._seen:
@@ -81,7 +83,7 @@ class RuleCache:
     def __init__(self, counter: TokenCounter) -> None:
         self._counter = counter
         self._kept: dict[tuple[str, ...], _RenderedRules] = {}
-        """By the files they stand in."""
+        """By the files that hold them."""
 
     def of(self, frame: ContextFrame, nodes: Sequence[Node], pieces: Pieces) -> RulesInFrame:
         files = tuple(dict.fromkeys(node.path for node in nodes))
@@ -96,7 +98,7 @@ class RuleCache:
             if len(read.made) >= _MOST_KEPT:
                 read.made.clear()
             read.made[frame.mark] = made
-        pieces.know(made.bodies)
+        pieces.know(Tier.SOFT, made.bodies)
         return made
 
     def _make(
@@ -105,33 +107,34 @@ class RuleCache:
         hard, soft = ((), ()) if like else hard_and_soft(nodes)
         items = like.hard if like else [one.item for one in hard if not one.out]
         prefix = render(frame, {Tier.HARD: items}).removesuffix(frame.closing)
-        tokens = self._counter.count(prefix[len(frame.opening) :]) if items else 0
         if like:
-            return replace(like, prefix=prefix, hard_tokens=tokens)
+            return replace(like, prefix=prefix)
+        tokens = pieces.count(prefix[len(frame.opening) :]) if items else 0
         considered = [
             Considered(
                 one.item.id, Tier.HARD.value, one.item.kind, one.item.origin, beginning(one.item),
-                pieces.body(one.item), not one.out, one.reason,
+                pieces.body(Tier.HARD, one.item), not one.out, one.reason,
             )
             for one in hard
         ]  # fmt: skip
-        bodies = {one.item: pieces.body(one.item) for one in soft}
+        bodies = {one.item: pieces.body(Tier.SOFT, one.item) for one in soft}
         known = known_rules(items, soft)
-        behind = [replace(one, told=receipt_line(one, bodies[one.candidate.item])) for one in known.behind]
-        return RulesInFrame(items, soft, prefix, tokens, replace(known, behind=behind), bodies, considered)
+        behind = [replace(one, receipt=receipt_line(one, bodies[one.candidate.item])) for one in known.behind]
+        listed = items_of({Tier.HARD: items}, pieces)
+        return RulesInFrame(items, soft, prefix, tokens, replace(known, behind=behind), bodies, considered, listed)
 
 
-def receipt_line(verdict: TierDecision, tokens: int) -> Considered:
-    item, candidate = verdict.candidate.item, verdict.candidate
+def receipt_line(decision: TierDecision, tokens: int) -> Considered:
+    item, candidate = decision.candidate.item, decision.candidate
     return Considered(
         id=item.id,
-        tier=verdict.tier.value,
+        tier=decision.tier.value,
         kind=item.kind,
         origin=item.origin,
         text=beginning(item),
         tokens=tokens,
-        included=verdict.included,
-        reason=verdict.reason,
+        included=decision.included,
+        reason=decision.reason,
         at=item.at,
         score=candidate.score,
         similarity=round(candidate.similarity, 4),
@@ -155,19 +158,28 @@ _LONG_CHARS = 4000  # a candidate that is left out and longer than this is not e
 
 
 def considered(made: Allotment, pieces: Pieces) -> list[Considered]:
-    """Every candidate but the rules, which are told once for all turns."""
-    return [verdict.told or _line(verdict, pieces) for verdict in made.verdicts]
+    """Return the receipt's lines about every candidate except the rules, whose lines are cached."""
+    return [decision.receipt or _line(decision, pieces) for decision in made.decisions]
 
 
 def _line(verdict: TierDecision, pieces: Pieces) -> Considered:
     item = verdict.candidate.item
     counted = verdict.included or len(item.text) <= _LONG_CHARS
-    return receipt_line(verdict, pieces.body(item) if counted else len(item.text) // 4)
+    return receipt_line(verdict, pieces.body(verdict.tier, item) if counted else len(item.text) // 4)
+
+
+def items_of(tiers: Mapping[Tier, Sequence[Item]], pieces: Pieces, after: int = 0) -> tuple[ContextItem, ...]:
+    """List what a context shows, in its order, with references that follow on from so many before."""
+    shown = [(tier, item) for tier in Tier for item in tiers.get(tier, ())]
+    return tuple(
+        ContextItem(f"m{ref}", item.id, tier.value, tier in FOLLOWED, item.text, pieces.body(tier, item))
+        for ref, (tier, item) in enumerate(shown, after + 1)
+    )
 
 
 def tier_uses(made: Allotment, ruled: RulesInFrame, pieces: Pieces) -> tuple[TierUse, ...]:
     uses = [TierUse(Tier.HARD.value, len(ruled.considered), len(ruled.hard), ruled.hard_tokens, None)]
-    candidates = Counter(verdict.tier for verdict in made.decided)
+    candidates = Counter(decision.tier for decision in made.decided)
     candidates[Tier.SOFT] += len(made.behind)
     for tier in (Tier.TAIL, Tier.SOFT, Tier.ELEVATED, Tier.RECALLED):
         items = made.tiers.get(tier, [])
@@ -179,7 +191,7 @@ _log = logging.getLogger("holdfast.context")
 
 _IN_TIME = 0.9  # of the deadline the work may take: the rest is for giving the answer
 _LONGEST_WAIT_S = 10.0  # what hung is tried again after this at the latest
-_TOKENS_A_CANDIDATE = 20  # an item takes 30 at least, so there are half as many again as fit
+_TOKENS_A_CANDIDATE = 12  # an item takes 20 at least, so there are half as many again as fit
 _FEWEST = 20
 _COUNTED_CHARS = 20_000  # rules that are longer are counted once, not with every turn
 
@@ -225,7 +237,7 @@ class Assembler:
             return self._breaker.call(
                 lambda: self._patience.run(lambda: self._assemble(request, conversation, started), seconds)
             )
-        except InputError:  # a rule file that is not there: the operator must hear of it
+        except InputError:  # a rule file that is not there: the operator must know
             raise
         except HoldfastError as error:
             return self.untouched(request, str(error), started)
@@ -289,7 +301,8 @@ class Assembler:
             query=query,
             tiers=tier_uses(made, ruled, pieces),
             candidates=(*ruled.considered, *considered(made, pieces)),
-            notices=tuple(nodes.notices),
+            notices=(*nodes.notices, *filter(None, [made.left_out])),
+            items=(*ruled.listed, *items_of(_without_rules(made), pieces, len(ruled.listed))) if text else (),
         )
         messages = conversation.with_frame(text) if text else list(request.messages)
         return Context(messages, text, tokens, receipt)
@@ -322,10 +335,7 @@ class Assembler:
     def _render(self, frame: ContextFrame, made: Allotment, ruled: RulesInFrame, budget: int) -> tuple[str, int]:
         """The block and its tokens. A counter for which lines do not add up is obeyed too: recall gives way."""
         while any(made.tiers.values()):
-            others: dict[Tier, list[Item]] = {
-                tier: items for tier, items in made.tiers.items() if tier is not Tier.HARD
-            }
-            rest = render(frame, others, [made.over] if made.over else [])[len(frame.opening) :]
+            rest = render(frame, _without_rules(made), made.notices)[len(frame.opening) :]
             if len(ruled.prefix) > _COUNTED_CHARS:
                 tokens = self._counter.count(frame.opening) + ruled.hard_tokens + self._counter.count(rest)
             else:
@@ -335,8 +345,13 @@ class Assembler:
         return "", 0
 
 
+def _without_rules(made: Allotment) -> dict[Tier, list[Item]]:
+    """The tiers behind the operator's rules, which are rendered once for all turns."""
+    return {tier: items for tier, items in made.tiers.items() if tier is not Tier.HARD}
+
+
 class _Steps:
-    """What was done, with how much of it and how long it took."""
+    """Steps of an assembly, with their counts and times."""
 
     def __init__(self, started: float) -> None:
         self._last = started
@@ -353,7 +368,9 @@ def _ms_since(started: float) -> float:
 
 
 def _shortened(made: Allotment) -> str | None:
-    cut = [verdict.candidate.item.id for verdict in made.decided if verdict.included and verdict.candidate.shortened]
+    cut = [
+        decision.candidate.item.id for decision in made.decided if decision.included and decision.candidate.shortened
+    ]
     return f"shown by its beginning and end, for it is very long: {', '.join(cut)}" if cut else None
 
 

@@ -2,7 +2,7 @@
 
 Front matter and list items are hard, block quotes and paragraphs that oblige, forbid, permit or prescribe are soft,
 everything else is variant (AUTH-1). The outermost block decides: a list inside a quotation is part of the quotation.
-Every line with content belongs to exactly one node, and a node's text is its lines as they stand in the file.
+Every line with content belongs to exactly one node, and a node's text is its lines as they are in the file.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
-"""What CommonMark calls a line ending. `splitlines` also cuts at form feeds and U+2028, and would count other lines."""
+"""Line endings of CommonMark. `splitlines` also cuts at form feeds and U+2028, and would count other lines."""
 _FENCE_OF_FRONT_MATTER = "---"
 _ENDS_OF_FRONT_MATTER = ("---", "...")  # YAML ends a document with either
 _LISTS = ("bullet_list_open", "ordered_list_open")
 
 
 class NodeKind(StrEnum):
-    """How firmly a piece of a rule file binds."""
+    """Binding force of a piece of a rule file."""
 
     HARD = "hard"
     SOFT = "soft"
@@ -46,7 +46,7 @@ class Node:
     """One block of a rule file."""
 
     text: str
-    """Its lines as they stand in the file, joined by a line feed."""
+    """Its lines as they are in the file, joined by a line feed."""
     kind: NodeKind
     path: str
     line: int
@@ -54,13 +54,13 @@ class Node:
     end_line: int
     """The last line, itself included."""
     heading: tuple[str, ...]
-    """The headings it stands under, outermost first."""
+    """The headings above it, outermost first."""
     digest: str
     """sha256 of the text: the same rule in two files has the same digest."""
 
 
 def is_deontic(text: str) -> bool:
-    """Whether a paragraph obliges, forbids, permits or prescribes; the detector that compaction uses."""
+    """Return True if a paragraph obliges, forbids, permits or prescribes; compaction uses the same detector."""
     from holdfast.rules.detect import norms
 
     return bool(norms(text, in_doubt=True))
@@ -109,12 +109,12 @@ class _Block:
     level: int
     """1 to 6 for a heading, else 0."""
     words: str
-    """What a heading or a paragraph says, in one line."""
+    """The text of a heading or a paragraph, in one line."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Headings:
-    """The headings that a place of the file stands under, outermost first."""
+    """The headings above a place of the file, outermost first."""
 
     levels: tuple[int, ...] = ()
     words: tuple[str, ...] = ()
@@ -128,7 +128,7 @@ class _Headings:
 
 
 def _front_matter(lines: Sequence[str]) -> int:
-    """How many lines the front matter has; 0 without one, or if it is never closed."""
+    """Count the lines of the front matter; 0 without one, or if it is never closed."""
     if lines[0].rstrip() != _FENCE_OF_FRONT_MATTER:
         return 0
     return next((at + 1 for at in range(1, len(lines)) if lines[at].rstrip() in _ENDS_OF_FRONT_MATTER), 0)
@@ -163,7 +163,7 @@ def _plain(paragraph: str) -> str:
 def _parser() -> MarkdownIt:
     """CommonMark without what happens inside a line: only blocks matter here, and it spares a fifth of the time.
 
-    Tables are no part of CommonMark: a table is a paragraph, so rules that stand in one are still seen.
+    CommonMark has no tables: a table is a paragraph, so rules inside of one are still found.
     """
     from markdown_it import MarkdownIt  # here, because `import holdfast` and most verbs need none of it
 
@@ -260,14 +260,14 @@ class Rules:
 
 
 class _FileStamp(NamedTuple):
-    """What tells, without reading a file, that it is still the same."""
+    """Metadata that shows, without reading a file, whether it changed."""
 
     file: tuple[int, int]
     """Device and inode."""
     size: int
     modified_ns: int
     status_ns: int
-    """When its status changed: it moves even when somebody sets the other time back."""
+    """When its status changed: it moves even when the other time is set back."""
 
     @property
     def changed_ns(self) -> int:
@@ -276,14 +276,14 @@ class _FileStamp(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Reading:
-    """What is known of one file. It is never changed, only exchanged for another."""
+    """Known state of one file. It is never changed, only replaced."""
 
     nodes: tuple[Node, ...] = ()
     digest: str = ""
     seen: _FileStamp | None = None
     notice: str = ""
     settled: bool = False
-    """Whether a change after this reading is sure to show in `seen`."""
+    """True if a change after this reading is sure to show in `seen`."""
 
     @property
     def gone(self) -> bool:
@@ -306,7 +306,7 @@ def _take(place: str, settings: AuthoredSettings) -> tuple[bytes, _FileStamp]:
     mode = os.stat(place).st_mode
     if stat.S_ISDIR(mode):
         raise InputError("it is a directory. Name the file in it, for instance its AGENTS.md.")
-    if not stat.S_ISREG(mode):  # opening a pipe would wait for somebody to write
+    if not stat.S_ISREG(mode):  # opening a pipe would block until a writer opens it
         raise InputError("it is not a regular file.")
     for _ in range(settings.attempts):
         with open(place, "rb") as file:
@@ -319,7 +319,7 @@ def _take(place: str, settings: AuthoredSettings) -> tuple[bytes, _FileStamp]:
             content = file.read(before.size + 1)
             if _seen(os.fstat(file.fileno())) == before and len(content) == before.size:
                 return content, before
-    raise InputError(f"somebody is writing it: it changed during each of {settings.attempts} readings. Try again.")
+    raise InputError(f"it is being written: it changed during each of {settings.attempts} readings. Try again.")
 
 
 def _decoded(content: bytes) -> str:
@@ -351,8 +351,8 @@ def watch(
     while not stop.is_set():
         targets = _targets(named)
         for changed in _changes({*targets, *targets.values()}, stop, settings or AuthoredSettings()):
-            if told := [path for path, target in targets.items() if path in changed or target in changed]:
-                on_change(told)
+            if seen := [path for path, target in targets.items() if path in changed or target in changed]:
+                on_change(seen)
             if _targets(named) != targets:  # a link points elsewhere now
                 break
 

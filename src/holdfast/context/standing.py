@@ -1,7 +1,7 @@
-"""The light prompt section: what stands about a namespace, without a question, for an early pass (API-3).
+"""The light prompt section: the surest records of a namespace, without a question (API-3).
 
-Guidance that compaction protected comes first, then what the user prefers, decided and told, the surest first. It is
-framed and escaped as everything else that a model is handed.
+The user's rules come first, then what the user prefers, decided and told, the surest first. It is framed and escaped
+as everything else that a model is handed.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from holdfast.context.render import ContextFrame, Item, render
-from holdfast.context.tiers import is_own_word, is_protected, why_gone
+from holdfast.context.tiers import is_own_word, repeated_rules, why_gone, with_lead
 from holdfast.model import Kind, Record
 from holdfast.models.tokens import TokenCounter
 from holdfast.results import StandingSection, Tier
@@ -17,13 +17,13 @@ from holdfast.store.snapshot import Snapshot
 
 _KINDS = (Kind.GUIDANCE, Kind.PREFERENCE, Kind.DECISION, Kind.FACT)
 _NEWEST = 200
-"""Of each kind that are looked at: a section of 500 tokens holds about ten."""
+"""Records read per kind: a section of 500 tokens holds about ten."""
 
 
 def standing_section(
     view: Snapshot, secret: bytes, namespace: str, budget: int, counter: TokenCounter
 ) -> StandingSection:
-    """As many records as fit, each whole; one that is too long is left out and the next is tried."""
+    """Return as many whole records as fit; one that is too long is left out and the next is tried."""
     frame = ContextFrame.of(secret, "", namespace)
     tiers: dict[Tier, list[Item]] = {}
     taken: list[Record] = []
@@ -33,7 +33,9 @@ def standing_section(
         if tier is None:
             continue
         items = tiers.setdefault(tier, [])
-        items.append(Item(record.id, record.text, record.provenance.value, record.kind.value, record.at))
+        said = with_lead(record.text, record.metadata.get("lead"))
+        speaker = str(record.metadata.get("speaker") or "")
+        items.append(Item(record.id, said, record.provenance.value, record.kind.value, record.at, speaker))
         longer = render(frame, tiers)
         count = counter.count(longer)
         if count > budget:
@@ -47,16 +49,17 @@ def standing_section(
 def _surest(view: Snapshot) -> Iterator[Record]:
     for kind in _KINDS:
         found = view.recent_records(_NEWEST, kind, None, None, None)
+        repeated = repeated_rules(found) if kind is Kind.GUIDANCE else frozenset[str]()
         # A stable sort: of equally sure ones the newest come first, as they were read.
-        yield from sorted(found, key=lambda record: (not is_protected(record), -record.confidence))
+        yield from sorted((one for one in found if one.id not in repeated), key=lambda record: -record.confidence)
 
 
 def _tier(record: Record, view: Snapshot) -> Tier | None:
     """Where it may stand, by the checks that a context makes: guidance that holds no longer stands nowhere."""
-    if not is_protected(record):
+    if record.kind is not Kind.GUIDANCE:
         return Tier.RECALLED
     read = view.turns_by_id(record.turn_ids)
     turns = [read[turn_id] for turn_id in record.turn_ids if turn_id in read]
-    if why_gone(turns, view):
+    if why_gone(record, turns, view):
         return None
     return Tier.ELEVATED if is_own_word(record, turns) else Tier.RECALLED

@@ -1,10 +1,10 @@
-"""What each tier may hold: candidates as items, with what speaks for them and what keeps them out (CTX-1, CTX-3)."""
+"""Candidates of each tier, with the reasons for and against them (CTX-1, CTX-3)."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Mapping, Sequence, Set
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -16,7 +16,8 @@ from holdfast.errors import BadMessage
 from holdfast.index.blocks import BlockCache
 from holdfast.index.candidates import read_table
 from holdfast.index.vectors import exact
-from holdfast.model import Hit, Kind, Origin, Provenance, Record, Turn
+from holdfast.log.parts import split_content
+from holdfast.model import Hit, Kind, Origin, Provenance, Record, Role, Turn
 from holdfast.models.embedder import Embedder
 from holdfast.results import Message
 from holdfast.search.question import embed_query
@@ -25,7 +26,7 @@ from holdfast.settings import IndexSettings, Settings
 from holdfast.store.rows import kind_number
 from holdfast.store.snapshot import Snapshot
 from holdfast.store.types import COMPACTION, Space
-from holdfast.text.words import query_terms, split_passages, terms
+from holdfast.text.words import query_terms, sentences, split_passages, terms
 
 # --- The host's messages as memory sees them: what is visible already, and what is asked.
 
@@ -33,13 +34,13 @@ from holdfast.text.words import query_terms, split_passages, terms
 _SPACES = re.compile(r"\s+")
 _KEPT_CHARS = 1000
 _SHORT = 16
-"""A text below this must be a whole message to count as visible: "ok" stands in many."""
+"""A text below this must be a whole message to count as visible: "ok" is part of many."""
 _BEFORE_CHARS = 300  # of an earlier message that a short question takes along
 _SYSTEM = frozenset({"system", "developer"})
 
 
 def plain(text: str) -> str:
-    """How texts are compared: spaces and case do not tell two apart."""
+    """Normalise a text for comparison: spaces and case do not count."""
     return _plain_again(text) if len(text) <= _KEPT_CHARS else _plain(text)
 
 
@@ -60,13 +61,15 @@ class Conversation:
                     f"message {number} must be a mapping with role and content, not {type(message).__name__}"
                 )
         self._messages = messages
-        self._said = [_said(number, message) for number, message in enumerate(messages)]
+        read = [_said(number, message) for number, message in enumerate(messages)]
+        self._said = [(role, text) for role, text, _ in read]
+        self._beside = [text for _, _, others in read for text in others]
 
     def with_frame(self, text: str) -> list[Message]:
         """The same messages with the frame behind the leading system messages.
 
         The host's own instructions stay first, for they are the widest prefix that a prompt cache can hold, and the
-        frame stands before the conversation it is about.
+        frame comes before the conversation it is about.
         """
         leading = 0
         while leading < len(self._said) and self._said[leading][0] in _SYSTEM:
@@ -74,21 +77,21 @@ class Conversation:
         return [*self._messages[:leading], {"role": "system", "content": text}, *self._messages[leading:]]
 
     def shows(self, text: str, by_user: bool = False) -> bool:
-        """Whether the messages (of the user alone) hold this text."""
+        """Return True if the messages (of the user only, if asked) contain this text."""
         wanted = plain(text)
         wholes, together = self._by_user if by_user else self._by_anyone
         return wanted in wholes or (len(wanted) >= _SHORT and wanted in together)
 
     @cached_property
     def _by_anyone(self) -> tuple[frozenset[str], str]:
-        return _shown([text for _, text in self._said])
+        return _shown([*(text for _, text in self._said), *self._beside])
 
     @cached_property
     def _by_user(self) -> tuple[frozenset[str], str]:
         return _shown([text for role, text in self._said if role in ("user", "human")])
 
     def query(self, enough: int, most_chars: int) -> str:
-        """What is asked: the user's last message; with too few words to look for, what was said before it as well."""
+        """Return the query: the user's last message, and if it has too few words, the messages before it."""
         users = [text for role, text in self._said if role in ("user", "human") and text.strip()]
         if not users:
             others = [text for role, text in self._said if role not in _SYSTEM and text.strip()]
@@ -101,11 +104,18 @@ class Conversation:
         return asked
 
 
-def _said(number: int, message: Message) -> tuple[str, str]:
+def _said(number: int, message: Message) -> tuple[str, str, list[str]]:
+    """Return the role of a message, its own text, and the texts of its other parts."""
     try:
-        return str(message.get("role", "")).lower(), _text(message.get("content"))
+        role = str(message.get("role", "")).lower()
+        content = message.get("content", message.get("parts"))
+        if not content or isinstance(content, str):
+            return role, str(content or ""), []
+        speaker = Role.USER if role in ("user", "human") else Role.ASSISTANT
+        parts = split_content(content, speaker, measure=False)
     except Exception as error:  # a mapping of the host's own, with its own mistakes
         raise BadMessage(f"message {number} cannot be read ({type(error).__name__}: {error})") from error
+    return role, "\n".join(one.text for one in parts if one.own), [one.text for one in parts if not one.own]
 
 
 def _shown(texts: Sequence[str]) -> tuple[frozenset[str], str]:
@@ -113,39 +123,27 @@ def _shown(texts: Sequence[str]) -> tuple[frozenset[str], str]:
     return frozenset(parts), "\0".join(parts)
 
 
-def _text(content: object) -> str:
-    if isinstance(content, str):
-        return content
-    if isinstance(content, Sequence):
-        return "\n".join(
-            part if isinstance(part, str) else str(part["text"])
-            for part in content
-            if isinstance(part, str) or (isinstance(part, Mapping) and isinstance(part.get("text"), str))
-        )
-    return ""
-
-
 def _speakable(text: str) -> str:
     """Without lone surrogates, which no index can look up."""
     return text.encode(errors="replace").decode()
 
 
-# --- Guidance near a question: what CTX-3 compares, every live guidance record by its own cosine.
+# --- The user's rules: every live guidance record, the nearest to the question by its own cosine first (CTX-3).
 #
-# Search ranks by more than nearness and has a floor of its own; the elevated tier asks for the similarity alone.
+# Search ranks by more than nearness and has a floor of its own; here the similarity alone decides.
 
 
-_OTHERS = 4  # pieces of guidance that nothing protected: they stand in the receipt, and are not in the context
-_READ_CHARS = 20_000  # of a shard, for the words it shares
+_OTHERS = 4  # of the guidance that no compaction protected, with seed_guidance: it stands in the receipt alone
+_READ_CHARS = 20_000  # of a record, for the words it shares
 
 
 @dataclass(frozen=True)
 class Guidance:
     record: Record
     similarity: float | None
-    """Cosine with the question; None where meaning is silent, or its vector is not made yet."""
+    """Cosine with the question; None without an embedder, or if the record has no vector yet."""
     shared: float
-    """Share of the question's words that it holds, looked at where meaning is silent."""
+    """Share of the question's words that it contains, used if there is no cosine."""
 
 
 def near_guidance(
@@ -157,44 +155,73 @@ def near_guidance(
     settings: Settings,
     limit: int,
 ) -> list[Guidance]:
-    """Live guidance records, the nearest first, at most `limit`; those without a similarity behind, newest first."""
+    """Return live guidance records, the nearest first, at most `limit`; without a question the newest first."""
+    seed = settings.context.seed_guidance
     pool = read_table(view, namespace, Space.RECORD, cache, settings.index.max_chars).pool
     there = pool.exists & (pool.sort == kind_number(Kind.GUIDANCE))
     for num in (*view.hidden(Space.RECORD), *(num for num, _ in view.retired())):
         there[num] = False
     nums = np.flatnonzero(there)
-    if not len(nums) or not question.strip():
+    asked = embed_query(question, None, embedder, settings.recall) if question.strip() else None
+    if not len(nums) or (seed and asked is None):
         return []
-    asked = embed_query(question, None, embedder, settings.recall)
-    protected = frozenset(view.protected())
+    most = limit if seed else 2 * limit  # a rule and the copy of it that a compaction protected count once
+    protected = frozenset(view.protected()) if seed else None
     cosines: dict[int, float] = {}
-    if asked.vector is not None and embedder is not None:
+    if asked is not None and asked.vector is not None and embedder is not None:
         mark = embedder.profile.fingerprint
         products, heard = scan(view, namespace, Space.RECORD, pool.size, mark, asked.vector, cache, among=nums)
         known = nums[heard]
         nearest = known[np.lexsort((-known, -pool.index[known].astype(np.int64), -products[heard]))]
-        cosines = exact(view, Space.RECORD, mark, asked.vector, _worth_reading(nearest.tolist(), protected, limit))
+        cosines = exact(view, Space.RECORD, mark, asked.vector, _worth_reading(nearest.tolist(), protected, most))
         nums = nums[~heard]
     # The newest by the line that made it: a rebuild numbers records otherwise.
     ranked = sorted(cosines, key=lambda num: (-cosines[num], -int(pool.index[num]), -num))
     newest = nums[np.lexsort((-nums, -pool.index[nums].astype(np.int64)))]
-    silent = _worth_reading(newest.tolist(), protected, limit - len(ranked))
+    silent = _worth_reading(newest.tolist(), protected, most - len(ranked))
     records = view.records([*ranked, *silent])
-    words = frozenset(asked.terms)
+    words = frozenset(asked.terms if asked is not None else ())
     found = [Guidance(records[num], cosines[num], 0.0) for num in ranked if num in records]
-    return found + [Guidance(records[num], None, _shared(records[num], words)) for num in silent if num in records]
+    unheard = [Guidance(records[num], None, _shared(records[num], words)) for num in silent if num in records]
+    found += unheard if seed else sorted(unheard, key=lambda one: -one.shared)
+    repeated = frozenset[str]() if seed else repeated_rules(one.record for one in found)
+    return [one for one in found if one.record.id not in repeated][:limit]
 
 
-def _worth_reading(nums: list[int], protected: frozenset[int], limit: int) -> list[int]:
-    """The first that compaction protected; of the others, which can only be told why they are out, a few."""
-    others = frozenset([num for num in nums if num not in protected][:_OTHERS])
-    return [num for num in nums if num in protected or num in others][: max(limit, 0)]
+def _worth_reading(nums: list[int], protected: frozenset[int] | None, limit: int) -> list[int]:
+    """Return the first ones. As the seeds have it: the first that compaction protected, and of the others a few."""
+    if protected is not None:
+        others = frozenset([num for num in nums if num not in protected][:_OTHERS])
+        nums = [num for num in nums if num in protected or num in others]
+    return nums[: max(limit, 0)]
+
+
+def repeated_rules(found: Iterable[Record]) -> frozenset[str]:
+    """Return ids of rules that others repeat: the copy that a compaction protected of a turn, where admission recorded
+    all it says; else what admission recorded of the copy.
+    """
+    rules = list(found)
+    by_turn = defaultdict[str, list[Record]](list)
+    for record in rules:
+        for turn_id in record.turn_ids if not is_protected(record) else ():
+            by_turn[turn_id].append(record)
+    repeated: set[str] = set()
+    for copy in filter(is_protected, rules):
+        beside = {plain(record.text): record.id for turn_id in copy.turn_ids for record in by_turn[turn_id]}
+        if beside and all(any(plain(said) in text for text in beside) for said in sentences(copy.text)):
+            repeated.add(copy.id)
+        else:
+            whole = plain(copy.text)
+            repeated.update(record_id for text, record_id in beside.items() if text in whole)
+    return frozenset(repeated)
 
 
 def _shared(record: Record, words: frozenset[str]) -> float:
     return len(words.intersection(terms(record.text[:_READ_CHARS]))) / len(words) if words else 0.0
 
 
+OUTDATED = "outdated"
+SHORTENED = "shortened"
 _CUT = "\n[… {left:,} characters left out …]\n"
 _LOOKED_BACK = 16  # turns behind the tail's that are read: some may be forgotten or say nothing
 _FURTHER = 8  # times as far, where that is not enough
@@ -212,9 +239,9 @@ class TierCandidate:
     score: float = 0.0
     similarity: float = 0.0
     words: tuple[str, ...] = ()
-    """Of the question, that it holds."""
+    """Words of the question that it contains."""
     base: bool = False
-    """Of the tail: never cut."""
+    """Part of the tail that is never cut."""
     shortened: bool = False
     whole: bool = True
     """It says all that its turns say."""
@@ -226,22 +253,41 @@ def hard_and_soft(nodes: Sequence[Node]) -> tuple[list[TierCandidate], list[Tier
     """The operator's rules in source order; the same rule under the same heading counts once."""
     found: dict[NodeKind, list[TierCandidate]] = {NodeKind.HARD: [], NodeKind.SOFT: []}
     known: set[tuple[tuple[str, ...], str]] = set()
+    titles = _titles(nodes)
     for node in nodes:
         if node.kind is NodeKind.VARIANT:
             continue
-        place = f"{node.path}:{node.line}"
         item = Item(
             id=f"{node.digest[:8]}",
-            text=node.text,
+            text=_rule_text(node, titles),
             origin="authored",
             kind="rule" if node.kind is NodeKind.HARD else "guideline",
-            place=f"{place} {' › '.join(node.heading)}" if node.heading else place,
         )
         twice = (node.heading, node.digest) in known
         known.add((node.heading, node.digest))
-        reason = "stands in the rules already" if twice else "a rule, never cut" if node.kind is NodeKind.HARD else ""
+        reason = "already among the rules" if twice else "a rule, never cut" if node.kind is NodeKind.HARD else ""
         found[node.kind].append(TierCandidate(item, reason, out=twice))
     return found[NodeKind.HARD], found[NodeKind.SOFT]
+
+
+_BULLET = re.compile(r"\s*[-*+]\s+(?=\S)")
+_QUOTE = re.compile(r"^[ \t]*> ?", re.MULTILINE)
+
+
+def _titles(nodes: Sequence[Node]) -> frozenset[tuple[str, str]]:
+    """Return the files' first headings that all rules of the file stand under: they tell no rule from another."""
+    firsts = defaultdict[str, set[str]](set)
+    for node in nodes:
+        if node.kind is not NodeKind.VARIANT:
+            firsts[node.path].add(node.heading[0] if node.heading else "")
+    return frozenset((path, next(iter(first))) for path, first in firsts.items() if len(first) == 1)
+
+
+def _rule_text(node: Node, titles: Set[tuple[str, str]]) -> str:
+    """Return a rule without the marks of its list or quotation, behind the headings that say when it applies."""
+    text = _BULLET.sub("", node.text, count=1) if _BULLET.match(node.text) else _QUOTE.sub("", node.text)
+    headings = node.heading[1:] if node.heading and (node.path, node.heading[0]) in titles else node.heading
+    return f"{' › '.join(headings)}: {text}" if headings else text
 
 
 def tail(view: Snapshot, session: str, conversation: Conversation, settings: Settings) -> list[TierCandidate]:
@@ -265,8 +311,8 @@ def tail(view: Snapshot, session: str, conversation: Conversation, settings: Set
         base = back <= chosen.tail_turns
         reason = "visible in the messages" if visible else f"one of the last {chosen.tail_turns} turns" if base else ""
         text = _shortened(turn.text, chosen.tail_chars)
-        item = _turn_item(turn, text, "turn" if text == turn.text else "shortened turn")
         cut = text != turn.text
+        item = _turn_item(turn, text, "shortened turn" if cut else "turn", SHORTENED if cut else "")
         found.append(TierCandidate(item, reason, visible, (turn.id,), base=base, shortened=cut, whole=not cut))
     return found
 
@@ -275,13 +321,16 @@ def elevated(
     found: Sequence[Guidance], view: Snapshot, conversation: Conversation, embedder: Embedder | None, settings: Settings
 ) -> list[TierCandidate]:
     """Return the user's standing rules that still hold, nearest to the question first (RULE-1)."""
+    related = embedder.profile.thresholds.related if embedder is not None else 0.0
     read = view.turns_by_id([turn_id for one in found for turn_id in one.record.turn_ids])
     made = []
     for one in found:
         record = one.record
         turns = [read[turn_id] for turn_id in record.turn_ids if turn_id in read]
-        item = Item(record.id, record.text, "user", "guidance", record.at)
+        item = Item(record.id, with_lead(record.text, record.metadata.get("lead")), "user", "guidance", record.at)
         why_not = _why_not_elevated(one, turns, view, conversation)
+        if not why_not and settings.context.seed_guidance:
+            why_not = _why_not_by_the_seeds(one, related, settings)
         reason = "a rule of the user's" + ("" if one.similarity is None else f", similarity {one.similarity:.2f}")
         # Of a page only its rules are kept.
         whole = all(plain(turn.text) == plain(record.text) for turn in turns)
@@ -292,21 +341,33 @@ def elevated(
     return made
 
 
-def _why_not_elevated(
-    one: Guidance, turns: Sequence[Turn], view: Snapshot, conversation: Conversation
-) -> str:
+def with_lead(text: str, lead: object) -> str:
+    """Return a record's text behind the sentence that it needs to be understood."""
+    return f"{lead} {text}" if lead else text
+
+
+def _why_not_elevated(one: Guidance, turns: Sequence[Turn], view: Snapshot, conversation: Conversation) -> str:
     record = one.record
     if not is_own_word(record, turns):
         return "it is not the user's own word"
-    if gone := why_gone(turns, view):
+    if gone := why_gone(record, turns, view):
         return gone
     if conversation.shows(record.text, by_user=True):
         return "visible in the messages"
     return ""
 
 
+def _why_not_by_the_seeds(one: Guidance, related: float, settings: Settings) -> str:
+    if not is_protected(one.record):
+        return "no compaction protected it"
+    if one.similarity is None:
+        silent = one.shared < settings.recall.floor_share
+        return f"meaning is silent, and it holds {one.shared:.0%} of the question's words" if silent else ""
+    return f"similarity {one.similarity:.2f} is not above {related:g}" if one.similarity <= related else ""
+
+
 def is_protected(record: Record) -> bool:
-    """Whether a compaction set it aside word for word."""
+    """Return True if a compaction kept it word for word."""
     return record.kind is Kind.GUIDANCE and COMPACTION in record.metadata
 
 
@@ -315,21 +376,35 @@ def is_own_word(record: Record, turns: Sequence[Turn]) -> bool:
     return record.provenance is Provenance.USER_STATED and all(turn.origin is Origin.USER for turn in turns)
 
 
-def why_gone(turns: Sequence[Turn], view: Snapshot) -> str:
+def why_gone(record: Record, turns: Sequence[Turn], view: Snapshot) -> str:
     """Why guidance that these turns gave holds no longer; empty while it does."""
-    if not turns or any(view.is_hidden(turn.id) for turn in turns):
+    if len(turns) < len(record.turn_ids) or any(view.is_hidden(turn.id) for turn in turns):
         return "its turn was forgotten"
+    if is_protected(record) and _is_withdrawn(record, turns, view):
+        return "the rule that it is a copy of was forgotten"
     return "a later statement took its place" if _is_replaced(turns, view) else ""
 
 
+def _is_withdrawn(copy: Record, turns: Sequence[Turn], view: Snapshot) -> bool:
+    """Whether every rule that admission recorded of the same words was forgotten."""
+    text = plain(copy.text)
+    rules = [rule for rule in _rules_of(turns, view) if plain(rule.text) in text]
+    return bool(rules) and all(view.is_hidden(rule.id) for rule in rules)
+
+
 def _is_replaced(turns: Sequence[Turn], view: Snapshot) -> bool:
-    """Whether the rule was: not what its turn replaced itself, nor another statement of the same turn alone."""
+    """Return True if the rule was replaced, not only another statement of the same turn."""
     said = {turn.seq for turn in turns}
     if not any(older in said for older, _ in view.successors(sorted(said))):
         return False
-    records = (record for turn in turns for record in view.records_of(turn) if COMPACTION not in record.metadata)
-    rules = [record for record in records if record.kind is Kind.GUIDANCE]
+    rules = _rules_of(turns, view)
     return not rules or any(rule.superseded_by is not None for rule in rules)
+
+
+def _rules_of(turns: Sequence[Turn], view: Snapshot) -> list[Record]:
+    """Return the guidance that admission recorded of turns."""
+    records = (record for turn in turns for record in view.records_of(turn) if COMPACTION not in record.metadata)
+    return [record for record in records if record.kind is Kind.GUIDANCE]
 
 
 def recalled(hits: Sequence[Hit], turns: Mapping[str, Turn], conversation: Conversation) -> list[TierCandidate]:
@@ -337,11 +412,12 @@ def recalled(hits: Sequence[Hit], turns: Mapping[str, Turn], conversation: Conve
     made = []
     for rank, hit in enumerate(hits, 1):
         turn = turns.get(hit.id)
-        outdated = "outdated " if hit.outdated_by else ""
+        outdated, note = ("outdated ", OUTDATED) if hit.outdated_by else ("", "")
         if turn is not None:
-            item = _turn_item(turn, turn.text, f"{outdated}turn")
+            item = _turn_item(turn, turn.text, f"{outdated}turn", note)
         else:
-            item = Item(hit.id, hit.text, hit.provenance.value, f"{outdated}{hit.kind.value}", hit.at)
+            kind, text = f"{outdated}{hit.kind.value}", with_lead(hit.text, hit.lead)
+            item = Item(hit.id, text, hit.provenance.value, kind, hit.at, hit.speaker, note)
         visible = conversation.shows(hit.text)
         reason = "visible in the messages" if visible else f"found, rank {rank}"
         seq = 0 if turn is None else turn.seq
@@ -349,10 +425,9 @@ def recalled(hits: Sequence[Hit], turns: Mapping[str, Turn], conversation: Conve
     return made
 
 
-def _turn_item(turn: Turn, text: str, kind: str) -> Item:
-    """Without the session's name: the day and the id lead to it, and names of sessions are long numbers mostly."""
+def _turn_item(turn: Turn, text: str, kind: str, note: str) -> Item:
     name = turn.metadata.get("speaker") or turn.metadata.get("name")
-    return Item(turn.id, text, turn.origin.value, kind, turn.at, name if isinstance(name, str) else "")
+    return Item(turn.id, text, turn.origin.value, kind, turn.at, name if isinstance(name, str) else "", note)
 
 
 def _shortened(text: str, most: int) -> str:
@@ -373,7 +448,7 @@ _TELLING = 0.5  # a passage with less than this part of the best one's words is 
 
 
 def excerpt(text: str, words: Set[str], passages: int, settings: IndexSettings) -> str:
-    """So many of its passages, in order, with marks where something is left out; the whole if it is short.
+    """Return some of its passages in order, with marks where something is left out; the whole text if it is short.
 
     A word of the question that few passages of the text hold says more about which one is meant.
     """

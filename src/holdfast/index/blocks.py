@@ -81,7 +81,7 @@ class BlockCache:
         return key in self._entries
 
     def keep(self, key: Hashable, version: Hashable, value: object, size: int) -> None:
-        """Put a value in; whoever asks for the key at this version finds it while there is room."""
+        """Store a value under a key and version; it is evicted when there is no room."""
         with self._gate:
             old = self._entries.pop(key, None)
             self._held += size - (old[2] if old else 0)
@@ -99,13 +99,15 @@ class BlockCache:
 
 
 _READ_CHARS = 20_000
-"""A longer text is a paste: what it is about stands at its head."""
+"""A longer text is a paste: its beginning says what it is about."""
 
 
 WEIGHTS = {
     Provenance.AUTHORED: 1.0,
     Provenance.USER_STATED: 1.0,
+    Provenance.IMPORTED: 0.9,
     Provenance.EPISODE_SUMMARY: 0.85,
+    Provenance.AGENT_NOTED: 0.75,
     Provenance.ASSISTANT_DERIVED: 0.7,
     Provenance.TOOL_DERIVED: 0.7,
 }
@@ -186,7 +188,7 @@ def marks_of(text: str) -> Mark:
 
 
 def prior_of(document: Document) -> int:
-    """How likely its best sentence is worth keeping (gate/durability.py), as a share of 255.
+    """Return the probability that its best sentence is worth keeping (gate/durability.py), as a share of 255.
 
     A record counts by who vouches for it and how surely; of a turn only the user's own words count.
     """
@@ -225,7 +227,7 @@ def _with_size(text: str, weighed: Weighed) -> tuple[Weighed, int]:
 
 
 def wanted_marks(question: str) -> Mark:
-    """What an answer to this question is likely to hold."""
+    """Return the marks that an answer to this question is likely to have."""
     question = question[:_READ_CHARS]
     wanted = Mark(0)
     if _ASKS_NUMBER.search(question):
@@ -264,7 +266,7 @@ class Segment:
 
     @property
     def nbytes(self) -> int:
-        """With what `total` will take, which few of them are asked for, and which takes longer than reading one."""
+        """Size in bytes, including `total`, which is computed on demand."""
         dims: int = self.codes.shape[1]
         return self.codes.nbytes + self.scales.nbytes + dims * np.dtype(np.float64).itemsize
 
@@ -274,7 +276,7 @@ class Segment:
         return int(self.nums.start) if isinstance(self.nums, slice) else int(self.nums[0])
 
     def rows(self, nums: NDArray[np.int64]) -> tuple[NDArray[np.int64] | slice, NDArray[np.int64]]:
-        """Which of these documents, which are in order, are in it, as places in `nums`, and the rows of their codes."""
+        """Return which of these sorted documents it contains, as places in `nums`, and the rows of their codes."""
         if isinstance(self.nums, slice):
             first, last = int(self.nums.start), int(self.nums.stop)
             whole = not len(nums) or (nums[0] >= first and nums[-1] < last)
@@ -319,7 +321,7 @@ def read_documents(data: bytes) -> NDArray[np.void]:
 
 
 def pack_posting(offset: int, count: int) -> bytes:
-    """One document of a term's postings: its offset in the block, and how often the term stands in it."""
+    """One document of a term's postings: its offset in the block, and how often it contains the term."""
     return offset.to_bytes(2, "little") + _COUNTS[min(count, 255)]
 
 
@@ -370,7 +372,7 @@ def index_words(store: Store, namespace: str, space: Space, settings: IndexSetti
     stage = words_stage(space)
     with store.snapshot(namespace) as view:
         done = view.cursor(stage)
-        # A smaller batch than what may wait would never be enough, and flush would wait for it for ever.
+        # A smaller batch than what may wait would never be enough, and flush would wait for it forever.
         documents = view.documents(space, done, max(settings.batch, settings.tail))
     heavy = sum(len(document.text) for document in documents) > settings.tail_chars
     if not documents or (len(documents) < settings.tail and not heavy):

@@ -29,7 +29,7 @@ class Waiting:
 
     num: int
     held: Mapping[str, int]
-    """How often it holds each of its terms, as the index will count it."""
+    """Count of each of its terms, as the index will count it."""
     length: int
     """In terms."""
     marks: Mark
@@ -38,7 +38,7 @@ class Waiting:
 
 @dataclass(frozen=True)
 class Cuts:
-    """The passages that exist; those of one turn stand side by side, from `starts` on."""
+    """The passages that exist; those of one turn are adjacent, from `starts` on."""
 
     there: NDArray[np.int64]
     starts: NDArray[np.int64]
@@ -47,7 +47,7 @@ class Cuts:
 
 @dataclass(frozen=True)
 class PreviousInSession:
-    """Which document comes so many before each in its session: mostly the one so many before it in the log."""
+    """The document that comes `back` places before each in its session: mostly the one `back` before it in the log."""
 
     back: int
     places: NDArray[np.int64]
@@ -63,7 +63,7 @@ class PreviousInSession:
         return taken
 
     def extended(self, nums: NDArray[np.int64], sources: NDArray[np.int64]) -> PreviousInSession:
-        """With what comes before each of these documents, which follow all others."""
+        """Return it with further documents, which follow all others, and what comes before each."""
         odd = sources != nums - self.back
         return PreviousInSession(
             self.back, np.concatenate([self.places, nums[odd]]), np.concatenate([self.sources, sources[odd]])
@@ -76,7 +76,7 @@ def _nobody() -> NDArray[np.int64]:
 
 @dataclass(frozen=True, eq=False)
 class Pool:
-    """The documents of one space by number; a number that nobody has is zeros with exists False.
+    """The documents of one space by number; an unused number has zeros, and False in `exists`.
 
     Two pools are equal if they are one: what was worked out from a pool holds for as long as it is the same.
     """
@@ -90,20 +90,20 @@ class Pool:
     sort: NDArray[np.uint8]
     marks: NDArray[np.uint8]
     prior: NDArray[np.uint8]
-    """How likely its best sentence is worth keeping, as a share of 255."""
+    """Probability that its best sentence is worth keeping, as a share of 255."""
     at: NDArray[np.int64]
     before: NDArray[np.int64]
     """The document before it in its session, itself where there is none."""
     count: int = 0
-    """How many exist."""
+    """Number of documents that exist."""
     total_length: float = 0.0
     waiting: Sequence[Waiting] = ()
     last: Mapping[int, int] = field(default_factory=dict)
-    """By session its last document."""
+    """Last document by session."""
     line: Sequence[PreviousInSession] = ()
-    """Of each turn the one before it in its session, and the one before that; of turns alone."""
+    """For turns: the turn before each in its session, and the one before that."""
     asked: NDArray[np.int64] = field(default_factory=_nobody)
-    """Turns that stand right behind a question."""
+    """Turns that directly follow a question."""
     narrowed: bool = False
     """Some documents of the index are left out: its postings name more than exist here."""
 
@@ -117,7 +117,7 @@ class Pool:
 
     @cached_property
     def cuts(self) -> Cuts:
-        """Of a pool of passages: which belong together."""
+        """The passages of each turn, in a pool of passages."""
         there = np.flatnonzero(self.exists)
         owners = self.index[there].astype(np.int64)
         starts = np.flatnonzero(np.append(True, owners[1:] != owners[:-1])) if len(there) else there
@@ -141,7 +141,7 @@ class _Known:
 
 
 def read_pool(view: Snapshot, namespace: str, space: Space, cache: BlockCache, max_chars: int) -> Pool:
-    """The pool as it stands; while nothing comes it is the same one, and what comes is put behind what is known."""
+    """Return the current pool: the cached one while nothing is new, or the cached one extended by new documents."""
     refs = tuple(view.document_blocks(space))
     done = view.cursor(words_stage(space))
     key, state = (namespace, space, "documents"), (refs, done)
@@ -185,7 +185,7 @@ def _reread(
 
 
 def _fresh(view: Snapshot, space: Space, known: _Known, indexed: bool, done: int) -> Sequence[Document] | None:
-    """What came after what is known; None if what is known is not there as it was.
+    """Return what is new since the cached pool; None if the cached part changed.
 
     Turns and passages stay as they are for as long as the index does (an erase drops it, and versions of blocks never
     come again), so only the last is looked at again: a snapshot that is older than what is known does not hold it.
@@ -237,7 +237,7 @@ def _assemble(view: Snapshot, space: Space, refs: Sequence[BlockRef]) -> tuple[_
 
 
 def _in_line(pool: Pool) -> Pool:
-    """Who stands before whom: inside a session the log's order is the conversation's."""
+    """Compute the previous document of each: inside a session the log's order is the conversation's."""
     places = np.flatnonzero(pool.exists)
     order = places[np.argsort(pool.session[places], kind="stable")]
     sessions = pool.session[order]
@@ -250,7 +250,7 @@ def _in_line(pool: Pool) -> Pool:
 def _with_neighbours(pool: Pool, known: int) -> Pool:
     """The pool with `line` and `asked` of the documents from `known` on; those before it are there already.
 
-    Of turns alone: records answer nobody, and whose number follows whose is chance.
+    For turns only: records do not follow one another, and the order of their numbers is chance.
     """
     if pool.space is not Space.TURN:
         return pool
@@ -320,7 +320,7 @@ def _counted(pool: Pool, waiting: Sequence[Waiting] = ()) -> Pool:
     )
 
 
-# --- Which documents hold a term: those of the word index, and those that still wait for it.
+# --- Postings: documents that contain a term, in the word index or still waiting for it.
 
 
 TermMatches = tuple[NDArray[np.int64], NDArray[np.float32]]
@@ -354,7 +354,7 @@ class Holders:
         return nums, counts
 
 
-# --- What one search looks through: the turns and records of a namespace and of `global`, as columns end to end.
+# --- Candidate tables of one search: the turns and records of a namespace and of `global`, as concatenated columns.
 #
 # A position is a document's place in the joined columns; a number is its place on its own table.
 
@@ -406,7 +406,7 @@ class Columns:
 
     @property
     def nbytes(self) -> int:
-        """What it may come to hold, roughly."""
+        """Rough size in bytes once every column is computed."""
         return 48 * self.size
 
     def joined(self, parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
@@ -446,12 +446,12 @@ class Columns:
 
     @cached_property
     def prior(self) -> NDArray[np.float32]:
-        """How likely its best sentence is worth keeping, 0 to 1."""
+        """Probability that its best sentence is worth keeping, 0 to 1."""
         return self._column("prior").astype(np.float32) * np.float32(1 / 255)
 
     @cached_property
     def own(self) -> NDArray[np.float32]:
-        """How much a document is the user's own word: a record as far as it can be relied on, an assistant's not."""
+        """Degree to which a document is the user's own word: a record by its trust, an assistant's turn not at all."""
         return self.joined(
             [
                 pool.prior.astype(np.float32) * np.float32(1 / 255)
@@ -462,7 +462,7 @@ class Columns:
         )
 
     @cached_property
-    def told_by(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def record_turns(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The records that a turn of the first table made, and the positions of those turns."""
         records, turns = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
         first = self._pools[0]
@@ -480,7 +480,7 @@ class Columns:
         """Documents behind the first table that no turn of it made."""
         alone = np.ones(self.size, np.bool_)
         alone[: self._pools[0].size] = False
-        alone[self.told_by[0]] = False
+        alone[self.record_turns[0]] = False
         return np.flatnonzero(alone)
 
     @cached_property
@@ -504,14 +504,14 @@ class Columns:
 
 @dataclass(frozen=True)
 class Sessions:
-    """Which documents are of one session. In the log they mostly stand side by side, in runs."""
+    """Documents by session. In the log those of one session are mostly adjacent, in runs."""
 
     starts: NDArray[np.intp]
-    """Where a run begins …"""
+    """Start of each run …"""
     of_run: NDArray[np.intp]
     """… and its session; 0 is none at all, as of records."""
     place: NDArray[np.intp]
-    """Of each document its session."""
+    """Session of each document."""
     count: int
 
 
@@ -532,7 +532,7 @@ class CandidateTables:
         return self.columns.joined(parts)
 
     def numbers(self, positions: Sequence[int]) -> list[list[int]]:
-        """Which documents of each table these positions are."""
+        """Return the document numbers of these positions, by table."""
         return [
             [at - start for at in positions if start <= at < start + table.pool.size]
             for table, start in zip(self.parts, self.starts, strict=True)
@@ -568,7 +568,7 @@ def read_table(
     common: bool = False,
     digests: bool = True,
 ) -> CandidateTable:
-    """Without `digests` there are no summaries on it: they say again what turns say, and would stand in their place."""
+    """Read a table. Without `digests` summaries are left out: they repeat turns, and would displace them."""
     pool = read_pool(view, namespace, space, cache, max_chars)
     if space is Space.RECORD:
         # Whether a record was indexed before it became another is chance, so the index must not tell of those.

@@ -72,13 +72,13 @@ def read_vectors(
     if len(late.nums):
         segments.append(late.segment)
     # Versions of segments never come again, so with one of them the cursors tell what waits behind it.
-    return Vectors(segments, (refs, folded, upto) if refs else late.told)
+    return Vectors(segments, (refs, folded, upto) if refs else late.identity)
 
 
 def _segments(
     view: Snapshot, namespace: str, space: Space, refs: tuple[BlockRef, ...], fingerprint: str, cache: BlockCache
 ) -> list[Segment]:
-    """The segments of a space, read once; when one is written anew the others stay as they are."""
+    """Read the segments of a space once; when one is rewritten, the others stay cached."""
     key = (namespace, space, "segments", fingerprint)
     last = cache.last(key)
     known = last if isinstance(last, _CachedSegments) else _CachedSegments((), ())
@@ -103,9 +103,9 @@ class _LateVectors:
     """Vectors behind the segments, quantised as they will be, so that folding them into one changes no score."""
 
     folded: int
-    """Where the segments end."""
+    """End of the segments."""
     upto: int
-    """Where the cursor of embedding stood when they were read."""
+    """Position of the embedding cursor when they were read."""
     nums: NDArray[np.int64]
     scales: Scores
     codes: NDArray[np.int8]
@@ -119,8 +119,8 @@ class _LateVectors:
         return self.nums.nbytes + self.scales.nbytes + self.codes.nbytes
 
     @property
-    def told(self) -> tuple[bytes, bytes, bytes]:
-        """What tells it from that of another moment, where no segment does."""
+    def identity(self) -> tuple[bytes, bytes, bytes]:
+        """Identity of these vectors, for caches."""
         return self.nums.tobytes(), self.scales.tobytes(), self.codes.tobytes()
 
 
@@ -129,8 +129,8 @@ def _nothing_late(folded: int) -> _LateVectors:
 
 
 def _grown(late: _LateVectors, view: Snapshot, space: Space, fingerprint: str, upto: int, size: int) -> _LateVectors:
-    """What waits now. A vector is written together with the step of its cursor, and stays as it is while the segments
-    do: so what was read behind the cursor is read once. (Beyond it lie those that a rebuild keeps.)
+    """Read the late vectors. A vector is written together with the step of its cursor, and does not change while the
+    segments do: so what was read behind the cursor is read once. (Beyond it lie those that a rebuild keeps.)
     """
     known = late.upto if late.upto <= upto else late.folded  # a snapshot may be older than what is known
     count = int(np.searchsorted(late.nums, known, side="right"))
@@ -219,7 +219,7 @@ def fold(
 # --- Derived work: two further readings of a turn by meaning, made of vectors that are there already.
 #
 # What it tells: of a user's turn, its sentences weighed by how likely each is worth keeping, so that thanks and
-# questions do not blur the statement they stand beside. And its window: the turn together with those before it, for
+# questions do not blur the statement next to them. And its window: the turn together with those before it, for
 # short turns are understood from what they answer.
 
 
@@ -240,16 +240,16 @@ def read_turns(store: Store, namespace: str, embedder: Embedder, settings: Index
         turns = [turn for turn in view.documents(Space.TURN, done, settings.batch) if turn.num <= embedded]
         if not turns:
             return 0
-        told, read = _tell(view, turns, embedder, settings)
-        windows = _windows(view, turns, told, fingerprint, settings.window_turns)
+        statement, read = _statement_vectors(view, turns, embedder, settings)
+        windows = _windows(view, turns, statement, fingerprint, settings.window_turns)
         upto = turns[-1].num
         changes = Changes(fingerprint=fingerprint)
         moves = []
         changes.vectors += [
-            (Space.TOLD, num, told[num].tobytes() if weighed else AS_TURN) for num, weighed in read.items()
+            (Space.TOLD, num, statement[num].tobytes() if weighed else AS_TURN) for num, weighed in read.items()
         ]
         changes.vectors += [(Space.WINDOW, num, scale.tobytes()) for num, scale in windows.items()]
-        for space, made in ((Space.TOLD, told), (Space.WINDOW, windows)):
+        for space, made in ((Space.TOLD, statement), (Space.WINDOW, windows)):
             moves.append(Move(stages[space], done, upto))
             if upto - folded >= settings.vector_tail:
                 fold(view, space, changes, made, folded, upto)
@@ -257,33 +257,35 @@ def read_turns(store: Store, namespace: str, embedder: Embedder, settings: Index
     return len(turns) if store.advance(namespace, moves, changes) else 0
 
 
-def _tell(
+def _statement_vectors(
     view: Snapshot, turns: Sequence[Document], embedder: Embedder, settings: IndexSettings
 ) -> tuple[dict[int, Vector], dict[int, bool]]:
-    """What each turn tells; of one sentence, and of others than users, the turn as it is.
+    """Compute the statement vector of each turn; a turn of one sentence, or not of a user, keeps its own vector.
 
     Then those that were read now, and whether by weighing their sentences.
     """
     stored = view.vectors(Space.TURN, embedder.profile.fingerprint, [turn.num for turn in turns])
-    told = {num: np.frombuffer(data, "<f4") for num, data in stored}
+    statement = {num: np.frombuffer(data, "<f4") for num, data in stored}
     # A rebuild asks no model: what was read once stays as it was read.
     known = dict(view.vectors_between(Space.TOLD, embedder.profile.fingerprint, turns[0].num - 1, turns[-1].num))
-    told.update({num: np.frombuffer(data, "<f4") for num, data in known.items()})
+    statement.update({num: np.frombuffer(data, "<f4") for num, data in known.items()})
     read_ahead([turn for turn in turns if turn.num not in known])
     parts: list[tuple[int, Weighed]] = []
     for turn in turns:
-        if turn.sort == _USER and turn.num not in known and told[turn.num].any():
+        if turn.sort == _USER and turn.num not in known and statement[turn.num].any():
             weighed = statements(turn.text)
             if len(weighed.sentences) > 1:
                 parts.append((turn.num, weighed))
     if parts:
-        told.update(zip([num for num, _ in parts], _weigh([one for _, one in parts], embedder, settings), strict=True))
+        statement.update(
+            zip([num for num, _ in parts], _weigh([one for _, one in parts], embedder, settings), strict=True)
+        )
     by_sentences = {num for num, _ in parts}
-    return told, {turn.num: turn.num in by_sentences for turn in turns if turn.num not in known}
+    return statement, {turn.num: turn.num in by_sentences for turn in turns if turn.num not in known}
 
 
 def _weigh(parts: Sequence[Weighed], embedder: Embedder, settings: IndexSettings) -> ReadingsVectors:
-    """Of each turn its sentences' vectors, the likely and the long ones counting more."""
+    """Average the vectors of each turn's sentences, weighted by durability and length."""
     sentences = [sentence for one in parts for sentence in one.sentences]
     likely = np.array([chance for one in parts for chance in one.each], np.float32) + np.float32(settings.told_floor)
     # A vector of a sentence is of unit length; the longer sentence has more to tell.
@@ -305,12 +307,12 @@ def _embed(parts: Sequence[Weighed], sentences: Sequence[str], embedder: Embedde
 
 
 def _windows(
-    view: Snapshot, turns: Sequence[Document], told: Mapping[int, Vector], fingerprint: str, width: int
+    view: Snapshot, turns: Sequence[Document], statement: Mapping[int, Vector], fingerprint: str, width: int
 ) -> dict[int, Vector]:
     """Each turn's vector and those of the turns before it in its session, together."""
-    rows = [told[turn.num] for turn in turns]
+    rows = [statement[turn.num] for turn in turns]
     lines: dict[int, list[int]] = {}  # by session its last turns, as rows
-    nothing = len(turns)  # a row of zeros, for those who have nobody before them
+    nothing = len(turns)  # a row of zeros, for turns without one before them
     before = np.full((len(turns), width), nothing, np.int64)
     earlier: list[Vector] = []
     for at, turn in enumerate(turns):

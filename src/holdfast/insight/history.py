@@ -9,7 +9,7 @@ from datetime import date, datetime
 from holdfast.gate.calibrate import curve_of, probability
 from holdfast.index.vectors import vectors_stage
 from holdfast.insight.lookup import find
-from holdfast.log.acts import compact_stage
+from holdfast.log.acts import compact_stage, noted_turns
 from holdfast.model import Action, Decision, Entry, Kind, Record, Role, Turn, Why
 from holdfast.results import Admitted, DayStats, History, Stats, Step, Version
 from holdfast.settings import AdmitSettings, IndexSettings, Settings
@@ -27,6 +27,11 @@ _ACTS = {
     Entry.FORGET: ("forgotten", "by the operator; hidden from recall, kept in the log"),
     Entry.UNFORGET: ("restored", "by the operator; it is recalled again"),
 }
+_BY_OTHERS = {
+    "agent": "by an agent; nothing that the user said in that session bears it out",
+    "borne out": "by an agent in its own wording; the user's turns bear it out",
+    "imported": "by another product, from which it was imported",
+}
 _WEEK = 7
 _REFUSED = "refused: "
 # Field of Admitted → name of the counter (admit/pipeline.py, admit/place.py).
@@ -43,6 +48,8 @@ def explain_act(act: Action) -> Decision:
     if act.entry is Entry.PROPOSE:
         return Decision("proposed", str(act.payload.get("told", "")), act.at)
     what, reason = _ACTS[act.entry]
+    if act.entry is Entry.REMEMBER and (by := act.payload.get("by")) is not None:
+        what, reason = "noted", _BY_OTHERS["borne out" if noted_turns(act.payload) else str(by)]
     given = act.payload.get("given")
     for key, explanation in IN_PLACE.items():
         if act.entry is Entry.REMEMBER and isinstance(given, Mapping) and key in given:

@@ -359,6 +359,11 @@ def erased_turn(tombstone: Tombstone, turn: NewTurn, namespace: str, session: st
     )  # fmt: skip
 
 
+def noted_turns(payload: Metadata) -> tuple[str, ...]:
+    """Return the turns that a remembered note of an agent rests on; of any other memory none."""
+    return tuple(cast("Sequence[str]", payload.get("turn_ids") or ()))
+
+
 def without_erased(proposed: Metadata, erased_ids: frozenset[str], erased_words: frozenset[str]) -> Metadata:
     """Return a model's proposals (admit/llm.py) without those that rest on erased turns or use words of theirs.
 

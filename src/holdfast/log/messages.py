@@ -1,4 +1,4 @@
-"""Checks of the input: names, texts, messages and metadata become a NewTurn, or an error that says why not."""
+"""Checks of the input: names, texts, messages and metadata become NewTurns, or an error that says why not."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from difflib import SequenceMatcher
 from hashlib import blake2b
+from typing import Any
 
 from holdfast.errors import BadMessage, BadText, NamespaceRequired
+from holdfast.log.parts import Part, split_content
 from holdfast.model import Metadata, NewTurn, Origin, Role, to_micros
 from holdfast.settings import LogSettings
 from holdfast.text.time import Moment, read_moment
@@ -69,8 +71,12 @@ _ORIGIN_OF_ROLE = {
 }
 _ROLES, _ORIGINS = frozenset(Role), frozenset(Origin)
 # Names of roles in other chat APIs.
-_ROLE_ALIASES = {"human": Role.USER, "ai": Role.ASSISTANT, "developer": Role.SYSTEM, "function": Role.TOOL}
+_ROLE_ALIASES = {
+    "human": Role.USER, "ai": Role.ASSISTANT, "model": Role.ASSISTANT, "developer": Role.SYSTEM, "function": Role.TOOL,
+}  # fmt: skip
 _FIELDS = {"role", "content", "at", "key", "origin", "stability", "metadata", "session", "heartbeat"}
+_SPEAKER = ("speaker", "name")
+"""Metadata that names who speaks: of a message's own text, not of a document in it."""
 _DEEPEST = 64  # levels: metadata that is nested deeper is an attack or a mistake
 
 
@@ -102,26 +108,90 @@ def read_turn(
     now: datetime,
     settings: LogSettings,
 ) -> NewTurn:
-    """Check every part of a turn before anything is written."""
+    """Check every field of a turn before anything is written.
+
+    What an agent wrote is never a turn of the user or the system: it has the role assistant (TRUST-2).
+    """
     known_role = _read_role(role)
+    channel = _read_origin(origin, known_role)
+    if channel is Origin.AGENT and known_role in (Role.USER, Role.SYSTEM):
+        known_role = Role.ASSISTANT
     return NewTurn(
         role=known_role,
-        origin=_read_origin(origin, known_role),
+        origin=channel,
         text=check_text("the text of a turn", text, settings),
         at=now if at is None else read_moment(at, now),
         at_given=at is not None,
-        stability=_read_stability(stability, known_role, settings),
+        stability=_read_stability(stability, known_role, channel, settings),
         key=None if key is None else check_name("key", key, settings),
         metadata=read_metadata(metadata, settings),
     )
 
 
-def read_message(message: object, *, number: int, now: datetime, settings: LogSettings) -> NewTurn | None:
-    """Read a chat message ({"role", "content", "at"?, "key"?, …}) as a turn; None for a heartbeat (LOG-5)."""
+def read_turns(
+    content: object,
+    *,
+    role: str,
+    at: Moment | None,
+    key: str | None,
+    origin: str | None,
+    stability: float | None,
+    metadata: Metadata | None,
+    now: datetime,
+    settings: LogSettings,
+) -> list[NewTurn]:
+    """Read the content of a message as turns: one for its own text, one for each other part, in order (TRUST-1).
+
+    The first has the message's key, the others the key and their number (`KEY#part-2`). `metadata["message"]` is the
+    same for all turns of a message that has more than its own text.
+    """
+    parts = split_content(content, _read_role(role))
+    given = read_metadata(metadata, settings)
+    first = next((number for number, part in enumerate(parts) if part.own), 0)
+    split = {} if len(parts) == 1 and parts[0].own else {"message": _message_name(key, given, role, parts)}
+    turns = []
+    for number, part in enumerate(parts):
+        about = given if part.own else {name: given[name] for name in given if name not in _SPEAKER}
+        about = about if part.own or number == first else {}
+        turn = read_turn(
+            part.text,
+            role=role if part.role is None else part.role,
+            at=at,
+            key=key if key is None or number == 0 else f"{key}#part-{number + 1}",
+            origin=origin if part.origin is None else _lower(part.origin, origin),
+            stability=stability if part.own else None,
+            metadata={**about, **part.metadata, **split},
+            now=now,
+            settings=settings,
+        )
+        turns.append(turn)
+    return turns
+
+
+def _lower(origin: Origin, of_message: str | None) -> Origin:
+    """Return the origin of a part: what comes in a message of an agent is not what a user attached."""
+    return Origin.TOOL if origin is Origin.USER_PASTED and of_message == Origin.AGENT else origin
+
+
+def _message_name(key: str | None, metadata: Metadata, role: str, parts: list[Part]) -> str:
+    """Return the key or id of a message, or else a name made of what it says."""
+    known = metadata.get("id") if key is None else key
+    if isinstance(known, str) and known:
+        return known
+    said = "\0".join([role, *(part.text for part in parts)])
+    return f"m-{blake2b(said.encode(errors='replace'), digest_size=8).hexdigest()}"
+
+
+def read_message(message: object, *, number: int, now: datetime, settings: LogSettings) -> list[NewTurn]:
+    """Read a chat message ({"role", "content", "at"?, "key"?, …}) as turns; none for a heartbeat (LOG-5).
+
+    Gemini's "parts" are its content; an item of OpenAI's responses without a role is a part of a tool or the assistant.
+    """
     if not isinstance(message, Mapping):
         raise BadMessage(f"message {number} must be a mapping with role and content, not {type(message).__name__}")
     if message.get("heartbeat"):
-        return None
+        return []
+    message = _in_usual_shape(message)
     if "role" not in message or "content" not in message:
         raise BadMessage(f'message {number} needs "role" and "content"; it has {sorted(map(str, message))}')
     extra = {str(name): value for name, value in message.items() if name not in _FIELDS}
@@ -129,8 +199,9 @@ def read_message(message: object, *, number: int, now: datetime, settings: LogSe
     if not isinstance(own, Mapping):
         raise BadMessage(f"message {number}: metadata must be a mapping, not {type(own).__name__}")
     try:
-        return read_turn(
-            content_text(message["content"]),
+        content = message["content"]
+        return read_turns(
+            "" if content is None else content,  # an assistant message that only calls tools
             role=message["role"],
             at=message.get("at"),
             key=message.get("key"),
@@ -144,21 +215,16 @@ def read_message(message: object, *, number: int, now: datetime, settings: LogSe
         raise type(error)(f"message {number}: {error}") from error
 
 
-def content_text(content: object) -> object:
-    """Return plain text, or join the text of a list of content parts; other parts become JSON."""
-    if content is None:  # an assistant message that only calls tools
-        return ""
-    if not isinstance(content, list):
-        return content
-    parts = []
-    for part in content:
-        if isinstance(part, str):
-            parts.append(part)
-        elif isinstance(part, Mapping) and isinstance(part.get("text"), str):
-            parts.append(part["text"])
-        else:
-            parts.append(_as_json(part, "a content part"))
-    return "\n".join(parts)
+def _in_usual_shape(message: Mapping[str, Any]) -> Mapping[str, Any]:
+    if "content" in message or "role" in message:
+        if "content" in message or "parts" not in message:
+            return message
+        return {**{name: value for name, value in message.items() if name != "parts"}, "content": message["parts"]}
+    if not isinstance(message.get("type"), str):
+        return message
+    ours = {name: message[name] for name in _FIELDS & message.keys()}
+    item = {name: value for name, value in message.items() if name not in _FIELDS}
+    return {**ours, "role": "assistant" if str(message["type"]).endswith("_call") else "tool", "content": [item]}
 
 
 def _read_role(role: object) -> Role:
@@ -183,10 +249,10 @@ def _read_origin(origin: object, role: Role) -> Origin:
     return Origin(origin)
 
 
-def _read_stability(stability: object, role: Role, settings: LogSettings) -> float:
+def _read_stability(stability: object, role: Role, origin: Origin, settings: LogSettings) -> float:
     if stability is None:
         usual = {Role.USER: settings.stability_user, Role.ASSISTANT: settings.stability_assistant}
-        return usual.get(role, settings.stability_other)
+        return settings.stability_other if origin is Origin.AGENT else usual.get(role, settings.stability_other)
     if isinstance(stability, bool) or not isinstance(stability, int | float) or not 0.0 <= stability <= 1.0:
         raise BadMessage(f"stability must be a number from 0 to 1, not {stability!r}")
     return float(stability)

@@ -192,14 +192,12 @@ def _parse(lines: Iterable[tuple[str, object]]) -> list[LabelledTurn]:
             continue
         session = str(message.get("session") or _DEFAULT_SESSION)
         fields = {name: value for name, value in message.items() if name not in ("facts", "session")}
-        new = read_message(fields, number=number, now=_START, settings=LogSettings())
-        if new is None:  # a heartbeat
-            continue
         thread = sessions.setdefault(session, [])
-        turn = _turn(new, number, session, len(thread))
-        if facts is not None and new.role is Role.USER:
-            labelled.append(LabelledTurn(turn, tuple(thread), tuple(facts)))
-        thread.append(turn)
+        for new in read_message(fields, number=number, now=_START, settings=LogSettings()):
+            turn = _turn(new, number, session, len(thread))
+            if facts is not None and new.role is Role.USER:
+                labelled.append(LabelledTurn(turn, tuple(thread), tuple(facts)))
+            thread.append(turn)
     raise_faults(faults)
     if not labelled:
         raise InputError('no user turn has "facts"; give each judged turn a list, which may be empty')

@@ -31,7 +31,7 @@ from holdfast.text.time import (
     year_of,
 )
 
-# --- What the readers of times share: the question they read, what they return, and numbers in words.
+# --- Shared by the readers of times: the query, the reading, and numbers in words.
 
 
 NUMBER = (
@@ -44,7 +44,7 @@ _LOOSE = {"a couple of": (2, 3), "a couple": (2, 3), "couple of": (2, 3), "a few
 
 @dataclass(frozen=True, slots=True)
 class TimeQuery:
-    """The moment of asking, whether the question looks ahead, and its text with what is quoted blanked."""
+    """A question's text with quotations blanked, the moment of asking, and whether it is about the future."""
 
     text: str
     now: datetime
@@ -64,14 +64,14 @@ class TimeReading:
     spent: bool = False
     """Only says the year of another time, and is no window of its own."""
     stays: tuple[int, int] | None = None
-    """Where a name stands that stays in the topic: a turn about Christmas says Christmas."""
+    """Place of a name that stays in the topic: a turn about Christmas says Christmas."""
 
 
 Reader = Callable[["re.Match[str]", TimeQuery], TimeReading | None]
 
 
 def group(match: re.Match[str], name: str) -> str:
-    """What the phrase says there, in lower case; "" if it says nothing or its pattern has no such place."""
+    """Return a named group in lower case; "" if it is empty or the pattern has no such group."""
     return (match.groupdict().get(name) or "").strip().lower()
 
 
@@ -115,7 +115,7 @@ def _nearest(which: str, place: Callable[[int], TimeRange], asking: TimeQuery) -
     return [one for one in near if one[0] <= now][-1]
 
 
-# What may stand before a month, a season or a year that means a time. Names of people are rarely after the first kind.
+# Words before a month, a season or a year that means a time. Names of people are rarely after the first kind.
 _SURELY = re.compile(
     r"\b(?:in|since|until|till|during|between|throughout|early|late|mid|of|end of|start of)[ -](?:the )?$",
     re.IGNORECASE,
@@ -323,7 +323,7 @@ NAMED: tuple[tuple[re.Pattern[str], Reader], ...] = (
 )  # fmt: skip
 
 
-# --- Times told from the moment of asking: "yesterday evening", "three Fridays ago", "the past two weeks", in
+# --- Times relative to the moment of asking: "yesterday evening", "three Fridays ago", "the past two weeks", in
 # English.
 
 
@@ -337,7 +337,7 @@ _LOOSER = 0.15  # what "a few" takes from the certainty of a count
 
 
 def back(now: datetime, count: int, unit: str) -> datetime:
-    """The moment so many units before now."""
+    """Return the moment a number of units before now."""
     if unit in ("week", "weekend", "fortnight"):
         return now - timedelta(weeks=count * (2 if unit == "fortnight" else 1))
     if unit == "decade":
@@ -346,7 +346,7 @@ def back(now: datetime, count: int, unit: str) -> datetime:
 
 
 def _slack(count: int, unit: str) -> timedelta:
-    """How far from the exact day people still say it: more for larger units and counts, nothing for "two days"."""
+    """Return the slack around the exact day: more for larger units and counts, none for "two days"."""
     if unit == "day":
         return timedelta(days=0 if count <= 2 else max(1, count // 5))
     if unit in ("week", "fortnight"):
@@ -428,7 +428,7 @@ _STEP = {"last": -1, "previous": -1, "this past": -1, "this": 0, "current": 0, "
 
 
 def _unit_at(now: datetime, step: int, unit: str) -> TimeRange:
-    """The calendar's week, month, … that lies so many steps from now."""
+    """Return the calendar week, month, … a number of steps from now."""
     if unit == "week":
         return week_of(now + timedelta(weeks=step))
     if unit == "weekend":

@@ -55,7 +55,7 @@ class EmbeddedQuery:
 
 @dataclass(frozen=True)
 class Speaker:
-    """The one speaker whom a question names, and the turns of theirs."""
+    """The one speaker whom a question names, and that speaker's turns."""
 
     terms: frozenset[str]
     turns: NDArray[np.int64]
@@ -64,7 +64,7 @@ class Speaker:
 def embed_query(
     text: str, speaker: Speaker | None, embedder: Embedder | None, settings: RecallSettings
 ) -> EmbeddedQuery:
-    """The speaker's name is left out: it says whose turns are meant, not what is in them."""
+    """Embed the query without the speaker's name, which says whose turns are meant, not what is in them."""
     text = text[: settings.question_chars]
     found = query_terms(text, settings.question_terms)
     if speaker is not None:
@@ -75,7 +75,7 @@ def embed_query(
 
 
 def named_speaker(table: CandidateTable, text: str, settings: RecallSettings) -> Speaker | None:
-    """The one speaker of the namespace whom the text names; none when it names two, or nobody."""
+    """Return the one speaker of the namespace whom the text names; None if it names none or two."""
     names = query_terms(text[: settings.question_chars], settings.question_terms)
     found = table.holders.of([f"@{name}" for name in names])
     spoken = [(name, nums) for name, (nums, _) in zip(names, found, strict=True) if len(nums)]
@@ -96,7 +96,7 @@ def identifiers(found: Sequence[str]) -> list[str]:
 
 
 def asks_for_replies(text: str) -> bool:
-    """Whether it asks for what the assistant said: then the user's own words are not preferred (RECALL-2)."""
+    """Return True if it asks for what the assistant said: then the user's own words are not preferred (RECALL-2)."""
     return bool(_REPLIES.search(text[:2000]))
 
 
@@ -118,9 +118,9 @@ def _embed(text: str, embedder: Embedder | None) -> tuple[NDArray[np.float32] | 
 
 
 AUXILIARY = r"(?:did|do|does|have|has|had|was|were|is|are|am|will|would|can|could|should)"
-_MOST_CHARS = 160  # an event is told in a clause, not in a page
+_MOST_CHARS = 160  # an event is a clause, not a page
 _MOST = 6
-_FARTHEST = timedelta(days=36500)  # nobody remembers by what lies a century off
+_FARTHEST = timedelta(days=36500)  # events a century off are not used as anchors
 
 _DAYS = {"day": 1, "night": 1, "morning": 1, "evening": 1, "weekend": 7, "week": 7, "fortnight": 14, "month": 30,
          "year": 365, "decade": 3650, "monday": 7, "tuesday": 7, "wednesday": 7, "thursday": 7, "friday": 7,
@@ -179,7 +179,7 @@ def _quoted(words: str) -> bool:
 
 
 def _clause_end(masked: str, way: re.Match[str], end: int) -> int:
-    """Where the event's clause ends: at a stop, or where the question itself begins or goes on."""
+    """Return the end of the event's clause: a stop, or the place where the question itself begins or goes on."""
     stop = _STOP.search(masked, way.end(), end)
     end = stop.start() if stop else end
     if not _AUXILIARY.search(masked, 0, way.start()):  # the question's own verb is still to come
@@ -321,7 +321,7 @@ _WHEN = _pattern(
 
 
 def looks_ahead(text: str) -> bool:
-    """Whether the question is about what is to come; otherwise it is about what was."""
+    """Return True if the question is about the future."""
     return bool(_AHEAD.search(text)) and (not _PAST.search(text) or bool(_SURELY_AHEAD.search(text)))
 
 
@@ -425,7 +425,7 @@ _AND = (  # the surest joint first: "and when I", "and the day", "and the", "and
 
 
 def read_sides(text: str, masked: str) -> tuple[tuple[int, int], ...]:
-    """Where the sides stand in the text: two or more, or none."""
+    """Return the places of the sides in the text: two or more, or none."""
     for shape in _SHAPES:
         match = shape.search(masked)
         if match is None:
@@ -491,7 +491,7 @@ def _sides_says_something(side: str) -> bool:
 
 
 _READ_CHARS = 1000
-"""So much of a text is read as a question; the rest goes into the topic as it is. A longer one is a document."""
+"""Characters that are read as a question; the rest goes into the topic as it is. A longer text is a document."""
 
 _QUOTED = re.compile(r"\"[^\"\n]{1,200}\"|“[^”\n]{1,200}”|‘[^’\n]{1,200}’|(?<![\w'])'[^'\n]{1,200}'(?!\w)")
 _MEASURE = re.compile(  # asks how far, and is no topic; "how many days did I ski" is one
@@ -508,11 +508,11 @@ _SPACES = re.compile(r"\s+")
 
 
 def read_question(text: str, now: datetime) -> ParsedQuestion:
-    """What the question asks for besides its words, seen from the moment of asking."""
+    """Parse the times, events and other wishes of a question, relative to the moment of asking."""
     read, rest = text[:_READ_CHARS], text[_READ_CHARS:]
     masked = _QUOTED.sub(lambda match: "\0" * len(match[0]), read.replace("\n", " "))
     if not BEGINNING.year + 20 < now.year < END.year - 20:
-        return ParsedQuestion(text, text.strip())  # a clock that is not set: no time can be told from it
+        return ParsedQuestion(text, text.strip())  # the clock is not set, so times cannot be resolved
     moment = now.replace(tzinfo=UTC) if now.tzinfo is None else now.astimezone(UTC)
     asking = TimeQuery(masked, moment, looks_ahead(masked))
     found = read_windows(asking)
@@ -573,7 +573,7 @@ def _inside(place: tuple[int, int], places: tuple[tuple[int, int], ...]) -> bool
 
 
 def _beside(anchors: tuple[Anchor, ...], window: Window, asking: TimeQuery) -> Window:
-    """A time inside an event ("before the trip in May") is the event's: what is asked for lies before it."""
+    """A time inside an event ("before the trip in May") belongs to the event: the asked time is before it."""
     for anchor in anchors:
         if anchor.relation is not Relation.DURING and _inside(window.place, (anchor.place,)):
             start, end = opened(anchor.relation, (window.start, window.end), asking)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:  # retrieval ranks its own answer first
 Scores = NDArray[np.float32]
 Positions = NDArray[np.int64]
 
-_SAMPLED = 16_384  # documents; the spread of so many is within a hundredth of that of all
+_SAMPLED = 16_384  # documents; their spread is within a hundredth of that of all
 _PIECE = 16_384  # documents: 64 KB a column, of which a processor's cache holds a dozen
 _NO_SPREAD = 1e-6  # scores that hardly differ say nothing about which document is meant
 _FULL_PREFERENCE = 10  # the root of the number of documents from which a preference counts in full
@@ -42,7 +42,7 @@ _DAY = 86_400_000_000  # microseconds
 
 @dataclass(frozen=True)
 class _Scale:
-    """How many standard deviations above the mean of the covered documents, times a weight."""
+    """Standard deviations above the mean of the covered documents, times a weight."""
 
     mean: np.float32
     factor: np.float32
@@ -56,15 +56,15 @@ class _Scale:
 def _scale(scores: Scores, uncovered: Positions, among: int | None = None, weight: float = 1.0) -> _Scale:
     """The scale of these scores, without those at `uncovered`.
 
-    `among`: the mean and the spread are those of the first so many, the turns: records are all statements, and would
-    raise the bar for every turn.
+    `among`: the mean and the spread are those of the first `among` positions, the turns: records are all statements,
+    and would raise the bar for every turn.
     """
     mean, spread = spread_of(scores, uncovered, among)
     return _Scale(np.float32(mean), np.float32(0 if spread < _NO_SPREAD else weight / spread))
 
 
 def spread_of(scores: Scores, uncovered: Positions, among: int | None = None) -> tuple[float, float]:
-    """The mean and the standard deviation of all but those at `uncovered`, which are sorted.
+    """Return the mean and the standard deviation of all but those at `uncovered`, which are sorted.
 
     In double precision: sums of floats round by how the columns lie in memory, and a rebuild must rank the same. Not by
     BLAS: it would share these few microseconds out among threads, and wait for them on a busy machine.
@@ -75,7 +75,7 @@ def spread_of(scores: Scores, uncovered: Positions, among: int | None = None) ->
 
 
 def _step(turns: int | None) -> int:
-    """Of very many turns an even sample tells the spread as well, and always the same one: they keep their places.
+    """Return the step of an even sample of very many turns, which has the same spread; turns keep their places.
 
     Records do not, so that where they count all do.
     """
@@ -97,14 +97,14 @@ def _spread(sample: Scores, uncovered: Positions) -> tuple[float, float]:
     return mean, max(float(np.einsum("i,i->", base, base)) / count - mean * mean, 0.0) ** 0.5
 
 
-def answering(
+def fuse(
     tables: CandidateTables,
     words: LexicalScores,
     meaning: SemanticScores | None,
     replies: bool,
     settings: RecallSettings,
 ) -> Scores:
-    """How well each document answers by its words and its meaning.
+    """Score each document by its words and its meaning.
 
     Among a few documents standard scores say little (of two, one is always at +1), so there the share of the question
     that a document holds counts as such.
@@ -116,9 +116,11 @@ def answering(
         score = worded.of(words.scores)
         score[columns.absent] = 0
         return score
-    uncovered, told = meaning.coverage.uncovered, _scale(meaning.told, meaning.coverage.uncovered, among)
+    uncovered, statement = meaning.coverage.uncovered, _scale(meaning.statement, meaning.coverage.uncovered, among)
     window = _scale(meaning.window, uncovered, among, settings.window)
-    worth = None if replies else _worth(meaning, told, columns, among, settings)  # only user's statements have a prior
+    worth = (
+        None if replies else _worth(meaning, statement, columns, among, settings)
+    )  # only user's statements have a prior
     few = np.float32(2.0 * (1.0 - _crowd(tables)) / max(words.ceiling, _NO_SPREAD))
 
     def by_words(scores: Scores) -> Scores:
@@ -131,7 +133,7 @@ def answering(
     # Piece by piece: the twelve steps of one take place in the processor's cache, which the columns do not fit in.
     for piece in _pieces(tables.parts[0].pool.size, columns.size):
         part = by_words(words.scores[piece])
-        near = told.of(meaning.told[piece])
+        near = statement.of(meaning.statement[piece])
         part += near * np.float32(settings.told)
         if worth is not None:
             part += worth.of(near * columns.prior[piece])
@@ -140,25 +142,25 @@ def answering(
         score[piece] = part
     score[uncovered] = by_words(words.scores[uncovered])
     score[columns.absent] = 0
-    records, turns = columns.told_by  # a record stands in the window of its turn; one of no turn stands alone
+    records, turns = columns.record_turns  # a record has the window of its turn; one without a turn has none
     score[records] += window.of(meaning.window[turns]) * meaning.coverage.mask[turns]
     alone = columns.alone
-    score[alone] += told.of(meaning.told[alone]) * np.float32(settings.window) * meaning.coverage.mask[alone]
+    score[alone] += statement.of(meaning.statement[alone]) * np.float32(settings.window) * meaning.coverage.mask[alone]
     # Without a vector (another script, or not embedded yet) the words that are shared speak for it as well: else
-    # an exact word would rank behind whatever lies nearest by accident (RECALL-9).
+    # an exact word would rank behind whatever is nearest by accident (RECALL-9).
     shared = uncovered[words.scores[uncovered] > 0]
     score[shared] += worded.of(words.scores[shared]) * np.float32(settings.told + settings.window)
     return score
 
 
 def _worth(
-    meaning: SemanticScores, told: _Scale, columns: Columns, among: int | None, settings: RecallSettings
+    meaning: SemanticScores, statement: _Scale, columns: Columns, among: int | None, settings: RecallSettings
 ) -> _Scale:
-    """The scale of what is told times the chance that it is worth keeping; a sample tells it, so no more is made."""
-    size = len(meaning.told) if among is None else among
+    """Return the scale of statement scores times the prior, from a sample."""
+    size = len(meaning.statement) if among is None else among
     step = _step(among)
     uncovered = _sampled(meaning.coverage.uncovered, size, step)
-    sample = told.of(meaning.told[:size:step])
+    sample = statement.of(meaning.statement[:size:step])
     sample[uncovered] = 0
     mean, spread = _spread(sample * columns.prior[:size:step], uncovered)
     return _Scale(np.float32(mean), np.float32(0 if spread < _NO_SPREAD else settings.worth / spread))
@@ -172,22 +174,22 @@ def _pieces(first: int, size: int) -> Iterator[slice]:
 
 
 def _turns(tables: CandidateTables) -> int | None:
-    """How many positions are the namespace's own turns, where there are more than a handful."""
+    """Count the positions of the namespace's own turns; None if there are only a few."""
     first = tables.parts[0]
     return first.pool.size if first.space is Space.TURN and first.pool.count >= _HANDFUL else None
 
 
 def preference(tables: CandidateTables, replies: bool, settings: RecallSettings) -> np.float32:
-    """How far what the user said is preferred, or kept back when the question asks for the assistant's words.
+    """Return the boost of the user's own words, negative when the question asks for the assistant's words.
 
     An offset, for a standard score may be negative and a factor would raise it (RECALL-2). A direct hit among n
-    documents stands about √n above the rest: in a small store a preference must stay below that.
+    documents is about √n above the rest: in a small store a preference must stay below that.
     """
     return np.float32(settings.user_preference * _crowd(tables) * (-1.0 if replies else 1.0))
 
 
-def wishes(tables: CandidateTables, wanted: Mark, windows: Sequence[Window], settings: RecallSettings) -> Scores | None:
-    """What else speaks for a document: it holds what the question asks for, or was said in the time it names."""
+def boosts(tables: CandidateTables, wanted: Mark, windows: Sequence[Window], settings: RecallSettings) -> Scores | None:
+    """Boost documents that have the wanted marks, or were said in the time that the question names."""
     if not wanted and not windows:
         return None
     offset = np.zeros(tables.columns.size, np.float32)
@@ -208,12 +210,12 @@ def wishes(tables: CandidateTables, wanted: Mark, windows: Sequence[Window], set
 
 
 def _crowd(tables: CandidateTables) -> float:
-    """How far the store is from a handful of documents to a crowd, 0 to 1."""
+    """Return the size of the store on a scale from a few documents (0) to many (1)."""
     return min(1.0, math.sqrt(tables.count) / _FULL_PREFERENCE)
 
 
 def said_in(windows: Sequence[Window], at: NDArray[np.int64]) -> Scores:
-    """How near each time lies to the nearest of the windows, times the window's certainty."""
+    """Return the nearness of each time to the nearest window, times the window's certainty."""
     best = np.zeros(len(at), np.float32)
     for window in windows:
         start, end = to_micros(window.start), to_micros(window.end)
@@ -223,7 +225,7 @@ def said_in(windows: Sequence[Window], at: NDArray[np.int64]) -> Scores:
     return best
 
 
-def with_context(
+def with_session_prior(
     tables: CandidateTables, scores: Scores, speaker: NDArray[np.int64] | None, settings: RecallSettings
 ) -> Scores:
     """A document's own score, and what the surroundings of its turn say for it: who said it, the question it answers,
@@ -244,13 +246,13 @@ def with_context(
     if speaker is not None:
         extra[speaker] += np.float32(settings.speaker_preference)
     raised: Scores = scores + extra
-    records, turns = columns.told_by
+    records, turns = columns.record_turns
     raised[records] = scores[records] + extra[turns]
     return raised
 
 
 def _best_of_session(sessions: Sessions, own: Scores, mean: np.float32) -> Scores:
-    """Of each document the best score of its session, the mean at least."""
+    """Return the best score of each document's session, at least the mean."""
     if not len(own):
         return own.copy()
     best = np.full(sessions.count, mean)
@@ -284,7 +286,7 @@ def seed_scores(
     score = _AGE * recent + _SCOPE * scope
     weight = _AGE + _SCOPE
     if meaning is not None:
-        score = score + _COSINE * np.clip(meaning.told, 0.0, 1.0)
+        score = score + _COSINE * np.clip(meaning.statement, 0.0, 1.0)
         weight += _COSINE
     return (score / weight * _quality(tables)).astype(np.float32)
 
@@ -340,18 +342,18 @@ def _changed(view: Snapshot, done: int) -> tuple[Changes, int]:
     return changes, count
 
 
-# --- The echo of the first hits: what says something like them is likely about the same matter, in other words
+# --- Pseudo-relevance feedback: documents like the first hits are likely about the same matter, in other words
 # than asked.
 #
-# The mean of the best few is held beside the best hundreds only, whose codes the scan has in memory already. How far a
-# nearness stands out is told by a sample of the namespace's turns, so that there is no second scan.
+# The mean of the best few is compared with the best hundreds only, whose codes the scan has in memory already. How far
+# a nearness is above the usual is estimated from a sample of the namespace's turns, without a second scan.
 
 
 _AGAIN = 4  # documents that one turn may be: itself and its records, hardly ever more
 _DIGITS = 5  # the last bits depend on the order of a sum, and must not decide between two that say the same
 
 
-def echo(
+def feedback(
     tables: CandidateTables,
     meaning: SemanticScores,
     vectors: GatheredVectors,
@@ -359,7 +361,7 @@ def echo(
     near: Positions,
     settings: RecallSettings,
 ) -> Scores:
-    """What each of `near` is given for its likeness to the hits at `first`, which come best first.
+    """Return the boost of each of `near` for its likeness to the hits at `first`, which come best first.
 
     `vectors` holds those of both.
     """
@@ -384,7 +386,7 @@ def _likeness(vectors: Scores, like: Scores) -> NDArray[np.float64]:
 
 def _apart(tables: CandidateTables, positions: Positions) -> Positions:
     """Without what the same turn says again: a turn and its record are one hit."""
-    records, turns = tables.columns.told_by
+    records, turns = tables.columns.record_turns
     owners = positions.copy()
     if len(records):
         places = np.minimum(np.searchsorted(records, positions), len(records) - 1)

@@ -21,7 +21,7 @@ from holdfast.index.vectors import Vectors, exact, read_vectors
 from holdfast.model import Kind, to_micros
 from holdfast.models.embedder import Embedder
 from holdfast.search.question import EmbeddedQuery, Speaker, embed_query
-from holdfast.search.rank import answering
+from holdfast.search.rank import fuse
 from holdfast.settings import RecallSettings
 from holdfast.store.rows import kind_number
 from holdfast.store.snapshot import Snapshot
@@ -41,16 +41,16 @@ class LexicalScores:
     scores: Scores
     """By position."""
     ceiling: float
-    """What a document that holds every word of the question would score, words that nobody holds included."""
+    """Score of a document with every word of the question, including words that no document has."""
 
     def shares(self, positions: NDArray[np.int64]) -> Scores:
-        """How much of the question each document holds, its rare words counting more: 0 to about 1."""
+        """Share of the question's words that each document has, weighted by rarity: 0 to about 1."""
         shares: Scores = self.scores[positions] / np.float32(max(self.ceiling, 1e-6))
         return shares
 
 
 def score_words(tables: CandidateTables, terms: Sequence[str], settings: RecallSettings) -> LexicalScores:
-    """How rare a term is counts over all tables together."""
+    """Score every document by BM25; the rarity of a term counts over all tables together."""
     found = [table.holders.of(terms) for table in tables.parts]
     total = tables.count
     length = sum(table.pool.total_length for table in tables.parts)
@@ -136,22 +136,22 @@ def _helper() -> ThreadPoolExecutor:
 
 
 _MANY = 20_000  # documents from which a second thread saves more than it costs to wake it
-_SAMPLE = 256  # turns; the spread of so many is within a twentieth of that of all
-_HANDFUL = 8  # turns besides one; from so many on their mean is what is usual, not what each of them says
+_SAMPLE = 256  # turns; their spread is within a twentieth of that of all
+_HANDFUL = 8  # turns; the mean of fewer is not typical of the namespace
 _DIGITS = 5  # of a sum: the last bits depend on its order, and must not decide between two that say the same
 
 
 @dataclass(frozen=True)
 class VectorCoverage:
-    """Which documents have a vector at all, by position."""
+    """Documents that have a vector, by position."""
 
     mask: NDArray[np.bool_]
     uncovered: NDArray[np.int64]
-    """Those that have none."""
+    """Positions without a vector."""
     turns: int
-    """How many of the first table have one."""
+    """Number of documents of the first table that have one."""
     sample: Scores
-    """The vectors of an even sample of those: what is usual among them."""
+    """Vectors of an even sample of those."""
 
     @property
     def count(self) -> int:
@@ -160,13 +160,13 @@ class VectorCoverage:
 
 @dataclass(frozen=True)
 class SemanticScores:
-    """The question's product with each reading of a document, by position; 0 where there is none."""
+    """The query's dot product with each vector of a document, by position; 0 where there is none."""
 
-    told: Scores
+    statement: Scores
     window: Scores
     coverage: VectorCoverage
     segments: Sequence[Sequence[Segment]] = ()
-    """What was scanned, by table."""
+    """Scanned segments, by table."""
 
 
 def scan_tables(tables: CandidateTables, fingerprint: str, question: Scores, cache: BlockCache) -> SemanticScores:
@@ -180,26 +180,26 @@ def scan_tables(tables: CandidateTables, fingerprint: str, question: Scores, cac
         partial(_coverage, tables, read, fingerprint, cache),
     )
     aimed = question - _usual(tables.parts[0], read[0].segments, len(question))
-    told = np.zeros(tables.columns.size, np.float32)
+    statement = np.zeros(tables.columns.size, np.float32)
     _scan(
         aimed,
         [
-            (segment, told[start : start + table.pool.size])
+            (segment, statement[start : start + table.pool.size])
             for table, start, one in zip(tables.parts, tables.starts, read, strict=True)
             for segment in one.segments
         ],
-        alone=len(told) < _MANY,
+        alone=len(statement) < _MANY,
     )
-    told[coverage.uncovered] = 0  # digests that are left out have vectors too
-    window = told.copy()
+    statement[coverage.uncovered] = 0  # digests that are left out have vectors too
+    window = statement.copy()
     for table, start in zip(tables.parts, tables.starts, strict=True):
         if table.space is Space.TURN:
             _add_earlier(table, window[start : start + table.pool.size], fingerprint, cache)
-    return SemanticScores(told, window, coverage, [one.segments for one in read])
+    return SemanticScores(statement, window, coverage, [one.segments for one in read])
 
 
 def scanned_space(table: CandidateTable) -> Space:
-    """The vectors of a table that are scanned."""
+    """Return the space of a table's vectors that are scanned."""
     return Space.RECORD if table.space is Space.RECORD else Space.TOLD
 
 
@@ -227,7 +227,7 @@ def _coverage(
 def _sampled(
     tables: CandidateTables, read: Sequence[Vectors], mask: NDArray[np.bool_]
 ) -> tuple[tuple[int, Scores], int]:
-    """How many of the first table have a vector, and the vectors of an even sample of those."""
+    """Count the documents of the first table that have a vector, and return the vectors of an even sample."""
     first = tables.parts[0].pool
     turns = np.flatnonzero(mask[: first.size])
     if first.space is Space.RECORD:  # by the line that made them: a rebuild numbers them otherwise
@@ -239,7 +239,7 @@ def _sampled(
 
 @dataclass(frozen=True)
 class GatheredVectors:
-    """The vectors of some documents, as the codes tell them; zero where there is none."""
+    """Vectors of some documents, decoded from int8 codes; zero where there is none."""
 
     positions: NDArray[np.int64]
     """In order."""
@@ -247,7 +247,7 @@ class GatheredVectors:
     scales: Scores
 
     def rows(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Where these of its positions stand."""
+        """Return the rows of these positions."""
         return np.searchsorted(self.positions, positions)
 
 
@@ -270,7 +270,7 @@ def gather(
     return GatheredVectors(positions, codes * scales[:, None], scales)
 
 
-def _add_earlier(table: CandidateTable, told: Scores, fingerprint: str, cache: BlockCache) -> None:
+def _add_earlier(table: CandidateTable, statement: Scores, fingerprint: str, cache: BlockCache) -> None:
     """Make products with turns those with their windows: the products of a window's turns, added up, over the length of
     their sum. No codes to scan.
     """
@@ -281,15 +281,15 @@ def _add_earlier(table: CandidateTable, told: Scores, fingerprint: str, cache: B
         (size, read.version),
         partial(_lengths, read.segments, size),
     )
-    first, second = (earlier.take(told) for earlier in table.pool.line)
-    told += first
-    told += second
-    told *= lengths
-    np.round(told, _DIGITS, out=told)
+    first, second = (earlier.take(statement) for earlier in table.pool.line)
+    statement += first
+    statement += second
+    statement *= lengths
+    np.round(statement, _DIGITS, out=statement)
 
 
 def _lengths(segments: Sequence[Segment], size: int) -> tuple[Scores, int]:
-    """What each window is divided by: one number in the place of a vector."""
+    """Return the length of each window's vector, by which its product is divided."""
     lengths = np.zeros(size, np.float32)
     for segment in segments:
         lengths[segment.nums] = segment.scales * segment.codes[:, 0]
@@ -297,7 +297,7 @@ def _lengths(segments: Sequence[Segment], size: int) -> tuple[Scores, int]:
 
 
 def _usual(table: CandidateTable, segments: Sequence[Segment], dims: int) -> Scores:
-    """The mean of what is told in the namespace; less of it where a handful is: of one turn, the mean is the turn."""
+    """Return the mean vector of the namespace, damped if there are few turns: the mean of one turn is the turn."""
     total, count = np.zeros(dims, np.float64), 0
     for segment in segments:
         total += segment.total
@@ -338,13 +338,13 @@ def scan(
 
 
 def _few(segment: Segment, nums: NDArray[np.int64]) -> Segment:
-    """Of a segment the vectors of these documents alone, known by their places in `nums`."""
+    """Return a segment of these documents only, numbered by their places in `nums`."""
     there, rows = segment.rows(nums)
     return Segment(there, segment.scales[rows], segment.codes[rows])
 
 
 def _scan(question: Scores, pieces: Iterable[tuple[Segment, Scores]], alone: bool) -> None:
-    """Write the question's product with each vector of a segment to its document's place in the products beside it."""
+    """Write the question's product with each vector of a segment to its document's place in the products."""
     codes, scales = quantise(question[None])
 
     def score(piece: tuple[Segment, Scores]) -> None:
@@ -369,11 +369,11 @@ class Cosines:
         self._likely: Sequence[int] = ()
 
     def expect(self, positions: Sequence[int]) -> None:
-        """These are likely to be asked for: they are read together with the first that are."""
+        """Name positions that are likely to be needed: they are read together with the first that are."""
         self._likely = positions
 
     def bounds(self, positions: NDArray[np.int64], vectors: GatheredVectors | None) -> tuple[Scores, Scores]:
-        """What each cosine is at least and at most, by vectors that hold these positions; 0 where there is none."""
+        """Return lower and upper bounds of the cosines at these positions; 0 where there is none."""
         if self._vector is None or vectors is None or not vectors.vectors.size:
             return np.zeros(len(positions), np.float32), np.zeros(len(positions), np.float32)
         rows = vectors.rows(positions)
@@ -400,7 +400,7 @@ class Cosines:
 
 @dataclass(frozen=True)
 class RetrievalScores:
-    """How well every document answers one question, by position."""
+    """Scores of every document for one query, by position."""
 
     question: EmbeddedQuery
     words: LexicalScores
@@ -421,30 +421,28 @@ class Retriever:
     def ask(
         self, text: str, stage: Callable[[str, int, str], None] = lambda name, count, note: None
     ) -> RetrievalScores:
-        """`stage` is told what was done, with how much of it."""
+        """Score every document for a query; `stage` is called after each step with its name, count and note."""
         question = embed_query(text, self.speaker, self.embedder, self.settings)
-        stage("question", len(question.terms), "meaning is silent" if question.vector is None else "")
+        stage("question", len(question.terms), "not embedded" if question.vector is None else "")
         words = score_words(self.tables, question.terms, self.settings)
         stage("words", int(np.count_nonzero(words.scores > 0)), " ".join(question.terms[:12]))
         meaning = None
         if question.vector is not None and self.embedder is not None:
             meaning = scan_tables(self.tables, self.embedder.profile.fingerprint, question.vector, self.cache)
             stage("meaning", meaning.coverage.count, "")
-        return RetrievalScores(
-            question, words, meaning, answering(self.tables, words, meaning, self.replies, self.settings)
-        )
+        return RetrievalScores(question, words, meaning, fuse(self.tables, words, meaning, self.replies, self.settings))
 
     def cosines(self, answer: RetrievalScores) -> Cosines:
-        """The cosines of documents with the question of this answer."""
+        """Return the cosines of documents with the query of this answer."""
         fingerprint = None if self.embedder is None else self.embedder.profile.fingerprint
         return Cosines(self.tables, answer.question.vector, fingerprint)
 
     def vectors(self, answer: RetrievalScores, positions: NDArray[np.int64]) -> GatheredVectors | None:
-        """The vectors of these documents, as the codes tell them; None where the query has no vector."""
+        """Return the vectors of these documents, decoded from int8 codes; None if the query has no vector."""
         return None if answer.meaning is None else gather(self.tables, answer.meaning.segments, positions)
 
 
-# --- What a search is asked for, and which documents its filters keep back.
+# --- The query of a search, and the documents that its filters exclude.
 
 
 @dataclass(frozen=True)
@@ -461,7 +459,7 @@ class Query:
 def barred(tables: CandidateTables, query: Query) -> NDArray[np.int64]:
     """Positions that the filters keep back."""
     if all(one is None for one in (query.kind, query.session, query.since, query.until, query.as_of)):
-        hidden = [tables.columns.absent]  # nothing to filter by: what is kept back is told one by one
+        hidden = [tables.columns.absent]  # nothing to filter by: filtered documents are listed one by one
         for table, start in zip(tables.parts, tables.starts, strict=True):
             nums = [*table.view.hidden(table.space), *_replaced(table, None)]
             hidden += [start + np.array(nums, np.int64)] if nums else []
@@ -470,7 +468,7 @@ def barred(tables: CandidateTables, query: Query) -> NDArray[np.int64]:
 
 
 def _allowed(table: CandidateTable, query: Query) -> NDArray[np.bool_]:
-    """Which documents of a table the filters let through."""
+    """Return the documents of a table that pass the filters."""
     view, pool = table.view, table.pool
     allowed = pool.exists.copy()
     hidden = view.hidden(pool.space)

@@ -18,7 +18,7 @@ from holdfast.insight.lookup import recent_turns
 from holdfast.model import Hit, Hits, Kind, Origin, Provenance, Receipt, Record, Role, Stage, Turn
 from holdfast.models.embedder import Embedder, Thresholds
 from holdfast.search.question import asks_for_replies, identifiers, named_speaker, named_terms, read_question
-from holdfast.search.rank import echo, preference, said_in, seed_scores, spread_of, wishes, with_context
+from holdfast.search.rank import boosts, feedback, preference, said_in, seed_scores, spread_of, with_session_prior
 from holdfast.search.retrieve import Cosines, GatheredVectors, Query, RetrievalScores, Retriever, barred
 from holdfast.search.when import ParsedQuestion, Recency, Window
 from holdfast.settings import RecallSettings, Settings
@@ -26,10 +26,10 @@ from holdfast.store.snapshot import Snapshot
 from holdfast.store.types import Space
 from holdfast.text.words import terms
 
-# --- What is close enough to be shown: nothing relevant is an empty answer, not noise (RECALL-10).
+# --- Relevance floor: if nothing is relevant, the answer is empty (RECALL-10).
 #
-# What speaks for a document is the share of the question's words that it holds, the rare ones counting more, and how
-# near it lies in meaning. Among many documents one lies near any question by accident, so a crowd is asked for more.
+# The evidence for a document is the share of the question's words that it has, weighted by rarity, and its
+# cosine. Among many documents one is near any question by accident, so a large store needs more evidence.
 # The numbers were fitted to labelled questions (training/floor.py).
 
 
@@ -45,7 +45,7 @@ def above_floor(
     windows: Sequence[Window] = (),
     fused: Scores | None = None,
 ) -> NDArray[np.bool_]:
-    """Which candidates hold enough of the question; beside one that does, what stands out in `fused` comes too.
+    """Return the candidates with enough evidence; if there is one, outliers of `fused` are returned too.
 
     `vectors` holds those of the candidates.
     """
@@ -67,14 +67,14 @@ def above_floor(
         near[doubtful] = [exactly.get(at, 0.0) for at in best[doubtful].tolist()]
         held = evidence(shares, near, thresholds, retriever.settings)
         own = np.where(answer.meaning.coverage.mask[best], held >= floor, worded)
-    if fused is not None and own.any():  # then what stands out by its context may come too; without one it is chance
+    if fused is not None and own.any():  # then outliers by context are returned too; without one they are chance
         mean, spread = spread_of(fused, retriever.tables.columns.absent)
         own |= fused[best] >= mean + max(spread, 1e-6) * retriever.settings.outstanding
     return own
 
 
 def evidence(shares: Scores, cosines: Scores, thresholds: Thresholds, settings: RecallSettings) -> Scores:
-    """What speaks for each document: 0 is no word shared, and as near as what is at all about the same matter."""
+    """Return the evidence for each document: 0 means no shared word and a cosine at the `related` threshold."""
     steps = (cosines - np.float32(thresholds.related)) / np.float32(thresholds.relevant - thresholds.related)
     steps = np.maximum(steps, np.float32(-settings.floor_against))
     held: Scores = shares + steps * np.float32(settings.floor_meaning)
@@ -82,7 +82,7 @@ def evidence(shares: Scores, cosines: Scores, thresholds: Thresholds, settings: 
 
 
 def _said_then(answer: RetrievalScores, windows: Sequence[Window], at: NDArray[np.int64]) -> Scores:
-    """What was said in a time that the question names holds the words that name it."""
+    """Count the words of a named time as present in documents of that time."""
     naming = {term for window in windows for term in terms(window.phrase)}
     share = len(naming.intersection(answer.question.terms)) / max(len(answer.question.terms), 1)
     said: Scores = said_in(windows, at) * np.float32(share)
@@ -90,11 +90,11 @@ def _said_then(answer: RetrievalScores, windows: Sequence[Window], at: NDArray[n
 
 
 def floor_among(count: int, settings: RecallSettings) -> float:
-    """The evidence that is more than chance among so many documents."""
+    """Return the evidence that exceeds chance among `count` documents."""
     return settings.floor_rise * math.log(max(count, 1) / settings.floor_even)
 
 
-# --- Positions made hits: read from the store, each thing told once, with the reasons it was found for.
+# --- From positions to hits: read from the store, each thing once, with the reasons it was found.
 
 
 # A system turn in the log is a stored text like any other: it never poses as authored (INV-2).
@@ -115,7 +115,7 @@ def read_nouns(tables: CandidateTables, positions: Sequence[int]) -> dict[int, T
 
 
 def held_words(tables: CandidateTables, terms: Sequence[str], positions: Sequence[int]) -> dict[int, tuple[str, ...]]:
-    """Which of these terms each document holds: the index knows, so that no text is taken apart again."""
+    """Return which of these terms each document has, from the index, so that no text is tokenised again."""
     found: dict[int, list[str]] = {at: [] for at in positions}
     for table, start, nums in zip(tables.parts, tables.starts, tables.numbers(positions), strict=True):
         if not nums:
@@ -137,6 +137,8 @@ def provenance_of(noun: Turn | Record) -> Provenance:
         return noun.provenance
     if noun.origin is Origin.USER_PASTED:  # the user's paste, not the user's words
         return Provenance.TOOL_DERIVED
+    if noun.origin is Origin.AGENT:
+        return Provenance.AGENT_NOTED
     return _PROVENANCE_OF_ROLE[noun.role]
 
 
@@ -182,14 +184,16 @@ class HitCollector:
                 semantic=round(scores["semantic"], 6),
                 namespace=noun.namespace,
                 outdated_by=outdated_by,
+                speaker=str(noun.metadata.get("speaker") or noun.metadata.get("name") or ""),
+                lead=str(record.metadata.get("lead") or "") if record else "",
             )
         )
 
 
-# --- What is current comes before what it replaced, when both answer a question (RECALL-10).
+# --- Current statements come before those they replaced, when both answer a question (RECALL-10).
 #
 # Admission links a statement to the one it replaced or revised; that decides first. Not every statement becomes a
-# record, so the first hits are also read beside each other, by the same rules.
+# record, so the first hits are also compared with each other, by the same rules.
 
 
 _AS_WELL = 0.8  # of the words that the earlier holds: the later is about what was asked too
@@ -210,10 +214,10 @@ def current_first(
     named: frozenset[str],
     replaced: Mapping[int, int],
 ) -> tuple[list[int], dict[int, int]]:
-    """The positions anew, each replaced one right after what replaced it, and (older → newer) of those.
+    """Return the positions with each replaced one right after what replaced it, and the map from older to newer.
 
     `links` are positions too; `order` is best first; `named` are the question's names, numbers and identifiers. Two
-    hits are read beside each other if the later holds the question's words as well as the earlier: then both are about
+    hits are compared with each other if the later has the question's words as well as the earlier: then both are about
     what was asked.
     """
     place = {at: number for number, at in enumerate(order)}
@@ -262,7 +266,7 @@ def _among(nouns: Mapping[int, Turn | Record], links: Sequence[tuple[int, int]])
 
 
 def _asks_for_old(older: str, newer: str, named: frozenset[str]) -> bool:
-    """Whether the question names something that only the older one holds: then it is what was asked for."""
+    """Return True if the question names something that only the older one has: then the older one is wanted."""
     only = named.intersection(terms(older))
     return bool(only) and not only <= set(terms(newer))
 
@@ -343,22 +347,22 @@ def search(
         answering, note = _with_sides(retriever, answer, asked)
         preferred = preference(tables, replies, settings.recall)
         own = answering + tables.columns.own * preferred
-        wanted = wishes(tables, wanted_marks(query.text), windows, settings.recall)
+        wanted = boosts(tables, wanted_marks(query.text), windows, settings.recall)
         if wanted is not None:
             own += wanted
         for table, start in zip(tables.parts, tables.starts, strict=True):
             for nums, _ in table.holders.of(identifiers(answer.question.terms)):
                 own[start + nums] += np.float32(settings.recall.identifier_preference)
         spoken = None if speaker is None else speaker.turns
-        fused = with_context(tables, own, spoken, settings.recall)
+        fused = with_session_prior(tables, own, spoken, settings.recall)
         best = _candidates(fused, out, count + settings.recall.echo_among, tables.columns)
         vectors = retriever.vectors(answer, best)
         if answer.meaning is not None and vectors is not None:
             if spoken is not None:
                 own[spoken] += np.float32(settings.recall.speaker_preference)
             near = _top(best, fused, settings.recall.echo_among, tables.columns)
-            first = _in_order(near, own, tables.columns)  # by what they say, not by where they stand
-            fused[near] += echo(tables, answer.meaning, vectors, first, near, settings.recall)
+            first = _in_order(near, own, tables.columns)  # by their own scores, without context
+            fused[near] += feedback(tables, answer.meaning, vectors, first, near, settings.recall)
         best = _top(best, fused, count, tables.columns)  # none of the others was raised
     watch.stage("weighed", len(windows), note or "times that the question names")
     best = _in_order(best, fused, tables.columns)
@@ -375,7 +379,7 @@ def search(
     return Hits(found.hits, watch.receipt(_reason(answer, found.hits), answer.question.degraded))
 
 
-# --- what is looked through
+# --- candidate tables
 
 
 def _read_tables(
@@ -402,7 +406,7 @@ def _read_tables(
     return side_by_side(filled, cache, settings.recall.answer_words)
 
 
-# --- what the question asks for besides its words
+# --- sides and times of the question
 
 
 def _with_sides(retriever: Retriever, answer: RetrievalScores, asked: ParsedQuestion) -> tuple[Scores, str]:
@@ -417,7 +421,7 @@ def _with_sides(retriever: Retriever, answer: RetrievalScores, asked: ParsedQues
 
 
 def _windows(retriever: Retriever, asked: ParsedQuestion, now: datetime) -> list[Window]:
-    """The times that are asked for; an event that one is told by ("before the move") is looked up first."""
+    """Return the asked times; an event that defines one ("before the move") is looked up first."""
     if asked.ahead:  # what is planned was said before its time
         return []
     windows = list(asked.windows)
@@ -470,7 +474,7 @@ def _candidates(fused: Scores, out: NDArray[np.int64], count: int, columns: Colu
 
 
 def _top(positions: NDArray[np.int64], scores: Scores, count: int, columns: Columns) -> NDArray[np.int64]:
-    """The best so many of these positions, in no order; of equals the later line of the log, then a record.
+    """Return the best `count` of these positions, unsorted; among equals the later line of the log, then a record.
 
     Not as they happen to lie: records have other positions after a rebuild, and equals must be chosen alike.
     """
@@ -522,7 +526,7 @@ def _read(
     compared: int,
     hit_scores: _HitScores,
 ) -> None:
-    """Read the hits; the first few beside each other, so that none is served before what replaced it."""
+    """Read the hits; the first few are compared, so that none comes before what replaced it."""
     most = max(_read_at_once(query), compared)
     nouns, cosines = read_nouns(tables, order[:most]), hit_scores.cosines.exactly(order[:most])
     first = {at: nouns[at] for at in order[:compared] if at in nouns}
@@ -537,6 +541,8 @@ def _read(
             list(first), first, links, told_by, hit_scores.words, cosines, named_terms(query.text),
             {old: new for old, (new, _) in ended.items()},
         )  # fmt: skip
+        # What an agent noted comes after what the user said (TRUST-2).
+        ranked.sort(key=lambda at: told_by[at] is Provenance.AGENT_NOTED)
         order = ranked + [at for at in order[compared:] if at not in first]
     rest = _statements_first(order, nouns, query.text)
     while rest and not found.full:

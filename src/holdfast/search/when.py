@@ -1,6 +1,6 @@
 """Windows: the times a question names, with the words around them that open, move, part or blur them, in English.
 
-Another language is another table of readers beside NAMED and RELATIVE, and another set of the patterns below.
+Another language is another table of readers like NAMED and RELATIVE, and another set of the patterns below.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from enum import StrEnum
 from holdfast.search.calendar import NAMED, RELATIVE, SHAPES, Shape, TimeQuery, TimeReading
 from holdfast.text.time import TimeRange, day_of, year_of
 
-# --- What a question asks for besides its words: when, in which order, of which events, of how many things.
+# --- Parts of a question besides its words: times, order, events, several things.
 
 
 BEGINNING, END = datetime(1900, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
-"""Where an open side ends ("until June"); a time beyond them was not meant as one."""
+"""Ends of an open range ("until June"); a time beyond them is not taken for one."""
 
 _CLOSE = timedelta(days=7)  # "when I was in Lisbon": people speak of it within days
 _ANCHOR_CERTAINTY = 0.5  # the event was found by a search, and may be another one
 
 
 class Relation(StrEnum):
-    """How the asked time stands to an event."""
+    """Relation of the asked time to an event."""
 
     BEFORE = "before"
     AFTER = "after"
@@ -34,7 +34,7 @@ class Relation(StrEnum):
 
 
 class Order(StrEnum):
-    """Which of several fitting turns is wanted: a hint for ties."""
+    """The wanted turn among several that fit: a hint for ties."""
 
     FIRST = "first"
     LATEST = "latest"
@@ -42,7 +42,7 @@ class Order(StrEnum):
 
 
 class Recency(StrEnum):
-    """Whether the recent is asked for."""
+    """Demand for recent turns."""
 
     NONE = "none"
     TIES = "ties"
@@ -53,7 +53,7 @@ class Recency(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A time that the question names; the end is exclusive, `place` is where the phrase stands in the question."""
+    """A time that the question names; the end is exclusive, `place` is the place of the phrase in the question."""
 
     start: datetime
     end: datetime
@@ -64,9 +64,9 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """An event that the asked time is told by: "after I started at Acme", "the week after the wedding".
+    """An event that defines the asked time: "after I started at Acme", "the week after the wedding".
 
-    `distance` is how far from it ("two weeks after"), `reach` how long the stretch beside it is ("the week after").
+    `distance` is how far from it ("two weeks after"), `reach` the length of the range next to it ("the week after").
     """
 
     relation: Relation
@@ -77,7 +77,7 @@ class Anchor:
     reach: timedelta | None = None
 
     def window(self, event: datetime, now: datetime) -> Window:
-        """The asked time, once the event has been found at this moment."""
+        """Return the asked time, given the moment of the event."""
         day = timedelta(days=1)
         event, now = max(BEGINNING, min(event, END)), max(BEGINNING, min(now, END))
         if self.distance is not None:
@@ -96,7 +96,7 @@ class Anchor:
 
 @dataclass(frozen=True, slots=True)
 class ParsedQuestion:
-    """A question as read. Whatever was not understood is still in `topic`."""
+    """A parsed question. Everything that was not understood is still in `topic`."""
 
     text: str
     topic: str
@@ -125,7 +125,7 @@ _LOOK = 48  # characters before a time that may belong to it
 
 @dataclass(frozen=True, slots=True)
 class TimeMention:
-    """A time in the question: where its words stand, and what they mean."""
+    """A time in the question: its place and its meaning."""
 
     start: int
     end: int
@@ -133,7 +133,7 @@ class TimeMention:
 
 
 def read_windows(asking: TimeQuery) -> list[tuple[Window, TimeReading]]:
-    """Every window that the question names, in order."""
+    """Return every window that the question names, in order."""
     found: list[TimeMention] = []
     for one in _in_named_year(_find(asking)):
         found.append(_shape(asking, one, found[-1].end if found else 0))
@@ -206,7 +206,7 @@ def _join(asking: TimeQuery, found: list[TimeMention]) -> list[TimeMention]:
 
 
 def _range(first: TimeReading, last: TimeReading) -> TimeReading:
-    """From one to the other; without a year of its own the first is the nearest one before the last."""
+    """Read a range between two times; a first one without a year is the nearest before the last."""
     start, end = first.stretch[0], last.stretch[1]
     for year in (end.year - 2, end.year - 1, end.year):
         placed = _in_year(first, year)
@@ -327,7 +327,7 @@ def opened(relation: Relation, stretch: TimeRange, asking: TimeQuery) -> TimeRan
 
 
 def _days_to(asking: TimeQuery, one: TimeMention, after: int) -> TimeMention:
-    """From 3 to 9 May; 3-9 May; May 3-9."""
+    """Read "from 3 to 9 May", "3-9 May" and "May 3-9"."""
     start, end = one.reading.stretch
     if end - start != timedelta(days=1):
         return one

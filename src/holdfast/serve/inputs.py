@@ -11,7 +11,8 @@ from inspect import Parameter, signature
 from itertools import islice
 from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field, Strict, TypeAdapter, ValidationError
+from pydantic import ConfigDict, Field, PlainValidator, Strict, TypeAdapter, ValidationError, WithJsonSchema
+from pydantic_core import PydanticCustomError
 
 from holdfast.errors import InputError
 
@@ -25,6 +26,20 @@ _Flag = Annotated[bool, Strict()]
 # Checking ends at the first wrong item, because a list may hold a million of them.
 _Names = Annotated[list[str], Field(fail_fast=True)]
 _Objects = Annotated[list[Mapping[str, object]], Field(fail_fast=True)]
+
+
+def _check_content(content: object) -> object:
+    """Check the content of a message roughly: Memory knows its parts, and a union would complain twice."""
+    parts = [content] if isinstance(content, str) else content
+    if not isinstance(parts, list) or not all(isinstance(one, str | Mapping) for one in parts):
+        raise PydanticCustomError("content", "Input should be a valid string or a list of content parts")
+    return content
+
+
+_PARTS = {"type": "array", "items": {"anyOf": [{"type": "string"}, {"type": "object"}]}}
+_Content = Annotated[
+    Any, PlainValidator(_check_content), WithJsonSchema({"anyOf": [{"type": "string"}, _PARTS]}, mode="validation")
+]
 _WIRE_TYPES: Mapping[str, Any] = {
     "str": str,
     "int": _Count,
@@ -32,6 +47,7 @@ _WIRE_TYPES: Mapping[str, Any] = {
     "bool": _Flag,
     "Moment": str,
     "Metadata": Mapping[str, object],
+    "Content": _Content,
     "list[str]": _Names,
     "list[Mapping[str, object]]": _Objects,
     "Iterable[Mapping[str, object]]": _Objects,

@@ -29,7 +29,7 @@ ABOUT: Mapping[str, str] = {
     "compact": "Replace a session's old turns with digests. Rules stay word for word, and the log keeps every turn.",
     "expand": "Return the turns that a summary, or any other record, was made from.",
     "active": "Show what currently represents a session: digests and guidance first, then the remaining turns.",
-    "remember": "Store an explicit memory; no gate judges it.",
+    "remember": "Store an explicit memory; no gate judges it. What a model writes is kept as its note.",
     "forget": "Hide a turn or record from recall. It can be undone, and the log keeps it.",
     "erase": "Destroy a session, a turn, a record or everything, with all that was derived from it. Cannot be undone.",
     "why": "Explain every decision about a turn or record.",
@@ -44,18 +44,19 @@ ABOUT: Mapping[str, str] = {
 
 PARAMETERS: Mapping[str, Mapping[str, str]] = {
     "ingest": {
-        "text": "The message, exactly as it was said.",
+        "text": "The message exactly as it was said, or its content parts as chat APIs have them.",
         "role": "user, assistant, system or tool.",
         "session": "The session it belongs to.",
         "at": 'When it was said: ISO 8601, or relative such as "2 hours ago" (default: now).',
         "key": "Idempotency key: a second message with the same key in the same session is not stored.",
-        "origin": "The channel it came through: user, user_pasted, assistant, tool, system or imported.",
+        "origin": "The channel it came through: user, user_pasted, assistant, agent, tool, system or imported.",
         "stability": "How durable its content is, from 0 to 1 (default: decided by the role).",
         "heartbeat": "Mark the message as a heartbeat, which is not stored.",
         "metadata": _METADATA,
     },
     "ingest_many": {
-        "messages": 'Each {"role", "content"}, optionally with "at", "key", "origin", "stability" and "metadata".',
+        "messages": 'Each {"role", "content"}, optionally with "at", "key", "origin", "stability" and "metadata"; '
+        "content is a text or a list of parts.",
         "session": _THEIR_SESSION,
     },
     "search": {
@@ -84,8 +85,9 @@ PARAMETERS: Mapping[str, Mapping[str, str]] = {
     "context": {
         "messages": 'Each {"role", "content"}, the newest last; they are returned unchanged.',
         "session": _THEIR_SESSION,
-        "budget": "Token budget of the whole prompt; memory uses a quarter of it.",
-        "memory_budget": "Token budget of the memory block itself, instead of a quarter of the whole.",
+        "budget": "Number of tokens for the memory block.",
+        "memory_budget": "Another name for budget.",
+        "prompt_budget": "Token budget of the whole prompt, instead of budget; memory uses a quarter of it.",
     },
     "standing": {"tokens": "Token budget of the section (default: the setting context.standing_tokens)."},
     "compact": {"session": _SESSION, "force": "Compact even if the session is within its budget."},
@@ -96,6 +98,8 @@ PARAMETERS: Mapping[str, Mapping[str, str]] = {
         "kind": "fact, preference, decision, guidance, summary or episode.",
         "key": "Idempotency key: the same key again returns the first record.",
         "metadata": _METADATA,
+        "origin": "Who wrote it: user, agent or imported. A model writes as agent.",
+        "session": "The session that an agent's note is about (default: the last one).",
     },
     "forget": {"id": _ID, "undo": "Make it visible again."},
     "erase": {

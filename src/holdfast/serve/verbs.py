@@ -6,7 +6,7 @@ texts from reference.py. A surface needs `call_verb` alone, which returns a valu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache, cached_property
@@ -14,8 +14,10 @@ from inspect import signature
 from typing import Any, Generic, TypeVar
 
 from holdfast.errors import Refused
+from holdfast.insight.history import IN_PLACE
+from holdfast.insight.lookup import find
 from holdfast.memory import Memory
-from holdfast.model import Decision, Record, SearchAnswer, Why
+from holdfast.model import Decision, Origin, Record, SearchAnswer, Why
 from holdfast.results import (
     ActiveView,
     Calibration,
@@ -65,6 +67,8 @@ class CallContext:
     """The caller may use one memory only, so answers reveal neither other memories nor the location of the store."""
     places: tuple[str, ...] = ()
     """Paths and addresses that a confined caller must not learn."""
+    agent: bool = False
+    """A model calls, which writes as itself and not as the user (TRUST-2)."""
 
 
 @dataclass(frozen=True)
@@ -150,6 +154,34 @@ _OPERATOR_ONLY = {
 """Arguments that a confined caller may not set: their answers depend on other memories."""
 
 
+def _as_agent(verb: str, memory: Memory, given: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a call as they hold for a model: what it writes is its own."""
+    if verb == "remember":
+        return given | {"origin": Origin.AGENT.value, "metadata": _without(given["metadata"], IN_PLACE)}
+    if verb == "ingest":
+        key = given["key"] and f"agent:{given['key']}"  # it must not take the place of a message of the host's
+        origin = None if str(given["role"]).strip().lower() in _TOOL else Origin.AGENT.value
+        return given | {"origin": origin, "key": key, "stability": None}
+    if verb == "forget":
+        with memory.view as view:
+            found = find(view, given[ID])
+        own = found.metadata.get("by") if isinstance(found, Record) else found.origin
+        if own != Origin.AGENT or (isinstance(found, Record) and found.evidence_count > 1):
+            raise Refused(
+                f"{found.id} is not an agent's note: what the user said is forgotten at the user's word, with "
+                f"`holdfast forget {found.id}`, in the inspector, or through a server that runs with --trust-roles"
+            )
+    return given
+
+
+_TOOL = ("tool", "function")
+"""A tool's words rank below an agent's: a model may store them as what they are."""
+
+
+def _without(metadata: Mapping[str, object] | None, names: Container[str]) -> Mapping[str, object] | None:
+    return None if metadata is None else {name: value for name, value in metadata.items() if name not in names}
+
+
 def call_verb(verb: Verb, memory: Memory, payload: Mapping[str, object], context: CallContext | None = None) -> object:
     """Check the payload, call the verb and return its answer; raises errors of holdfast.errors."""
     context = context or CallContext()
@@ -161,6 +193,8 @@ def call_verb(verb: Verb, memory: Memory, payload: Mapping[str, object], context
             for (name, argument), reason in _OPERATOR_ONLY.items():
                 if name == verb.name and given[argument]:
                     raise Refused(reason)
+        if context.agent:
+            given = _as_agent(verb.name, memory, given)
         added = {"rules": context.rules, "alone": context.confined}
         made = verb.call(memory, **given, **{name: added[name] for name in verb.server_side})
         answer = verb.answer(made, given)

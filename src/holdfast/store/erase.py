@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from holdfast.errors import NotFound
-from holdfast.log.acts import Tombstone, pack_compaction, pack_tombstone, read_compaction, without_erased
+from holdfast.log.acts import Tombstone, noted_turns, pack_compaction, pack_tombstone, read_compaction, without_erased
 from holdfast.log.messages import new_id
 from holdfast.model import Action, Entry, Metadata, from_micros
 from holdfast.store.lines import insert_acts
@@ -101,6 +101,9 @@ def plan_erase(tx: Transaction, scope: Scope, noun: str) -> ErasePlan:
         plan.records[record] = text
         if compacted or born in seqs:
             plan.own.add(record)
+    for _, subject, entry, payload in _acts(tx) if plan.records else ():
+        if entry == Entry.REMEMBER and plan.ids.intersection(noted_turns(json.loads(payload))):
+            plan.own.add(subject)  # an agent's note says what the turn said
     return plan
 
 
@@ -246,7 +249,11 @@ class _Eraser:
         """Delete acts about what was erased; take it out of the others."""
         gone = self._plan.gone
         for seq, subject, entry, text in _acts(self._tx):
-            if subject in gone and not (scope is Scope.RECORD and entry == Entry.REMEMBER):
+            if subject in gone and entry == Entry.REMEMBER:
+                if scope is not Scope.RECORD:  # else its tombstone comes with more
+                    self._acts += 1
+                    self._put([(seq, self._tombstone_act(Tombstone(self._marker.noun(subject))))])
+            elif subject in gone:
                 self._drop_act(seq)
             elif entry == Entry.COMPACT:
                 self._clean_compaction(seq, json.loads(text), gone, emptied, noun if scope is Scope.RECORD else "")

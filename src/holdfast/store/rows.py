@@ -33,7 +33,12 @@ ROLES = (Role.USER, Role.ASSISTANT, Role.SYSTEM, Role.TOOL)
 KINDS = (Kind.TURN, Kind.FACT, Kind.PREFERENCE, Kind.DECISION, Kind.GUIDANCE, Kind.SUMMARY, Kind.EPISODE)
 SLOTS = 16
 """Embedding models whose vectors a namespace keeps; the seventeenth replaces the first."""
-_BEST_FIRST = tuple(Provenance)
+_LADDER = (
+    Provenance.AUTHORED, Provenance.USER_STATED, Provenance.EPISODE_SUMMARY, Provenance.ASSISTANT_DERIVED,
+    Provenance.TOOL_DERIVED,
+)  # fmt: skip
+"""What the janitor lowers a record to. Stores count notches of it: never change it."""
+_RUNG = {one: place for place, one in enumerate(_LADDER)} | {Provenance.IMPORTED: 1, Provenance.AGENT_NOTED: 2}
 _DIGITS = 6  # of a confidence: .9 times .8 is .72
 _ROLE_NUMBER = {role: number for number, role in enumerate(ROLES)}
 _KIND_NUMBER = {kind: number for number, kind in enumerate(KINDS)}
@@ -51,8 +56,8 @@ def lower_trust(provenance: Provenance, confidence: float, notches: int, factor:
     """Return the provenance and confidence of a record that the janitor lowered by some notches."""
     if not notches:
         return provenance, confidence
-    down = min(_BEST_FIRST.index(provenance) + notches, len(_BEST_FIRST) - 1)
-    return _BEST_FIRST[down], round(confidence * factor, _DIGITS)
+    down = min(_RUNG[provenance] + notches, len(_LADDER) - 1)
+    return _LADDER[down], round(confidence * factor, _DIGITS)
 
 
 _SCORE, _G = struct.Struct("<d"), SIGNALS.index("g")
@@ -229,8 +234,9 @@ def read_heads(rows: Iterable[Row]) -> Heads:
 
 def record_of_remember(action: Action) -> Record:
     said = cast("Mapping[str, str]", action.payload)
-    # Only these two: what a caller gave must not pose as what Holdfast notes on its own records.
-    metadata = {name: said[name] for name in ("key", "given") if name in said}
+    # Only these: what a caller gave must not pose as what Holdfast notes on its own records.
+    metadata = {name: said[name] for name in ("key", "given", "by") if name in said}
+    at = from_micros(_int(action.payload["said"])) if "said" in said else action.at
     return Record(
         id=action.subject,
         namespace="",  # rows know it by number
@@ -239,8 +245,8 @@ def record_of_remember(action: Action) -> Record:
         provenance=Provenance(said["provenance"]),
         confidence=float(said["confidence"]),
         evidence_count=1,
-        at=action.at,
-        valid_from=action.at,
+        at=at,
+        valid_from=at,
         metadata=metadata,
     )
 

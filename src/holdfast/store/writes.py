@@ -11,7 +11,7 @@ from datetime import datetime
 from itertools import groupby
 from secrets import randbits
 
-from holdfast.log.acts import PARTIAL, read_compaction, read_janitor_run
+from holdfast.log.acts import PARTIAL, noted_turns, read_compaction, read_janitor_run
 from holdfast.model import Action, Decision, Entry, Record, from_micros, to_micros, utc_now
 from holdfast.store.lines import admitted, apply_erases, cursor, turn_places, write_act
 from holdfast.store.rows import (
@@ -44,7 +44,7 @@ def apply_act(tx: Transaction, seq: int, action: Action) -> None:
     """Apply the act at this place of the log to the views."""
     match action.entry:
         case Entry.REMEMBER:
-            _insert_record(tx, _next_number(tx), record_of_remember(action), seq)
+            _apply_remember(tx, seq, action)
         case Entry.FORGET:
             updated = "ON CONFLICT (ns, subject) DO UPDATE SET seq = excluded.seq"
             tx.insert("hidden", "subject, seq", [(action.subject, seq)], updated)
@@ -76,6 +76,15 @@ def _replay_acts(tx: Transaction) -> None:
             continue
         for seq, action in run:
             apply_act(tx, seq, action)
+
+
+def _apply_remember(tx: Transaction, seq: int, action: Action) -> None:
+    """Create its record, with the turns that bear it out if an agent wrote it (TRUST-2)."""
+    turn_ids = noted_turns(action.payload)
+    places = turn_places(tx, turn_ids)
+    if len(places) == len(set(turn_ids)):  # else one of them was erased
+        sources = tuple(places[turn_id] for turn_id in turn_ids)
+        _write_record(tx, NewRecord(record_of_remember(action), seq, sources, None), slot=0)
 
 
 def _apply_compaction(tx: Transaction, seq: int, action: Action) -> None:

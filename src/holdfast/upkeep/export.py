@@ -256,6 +256,11 @@ def _check_remember(payload: Metadata, settings: LogSettings) -> None:
     confidence = payload["confidence"]
     if isinstance(confidence, bool) or not isinstance(confidence, int | float) or not 0 <= confidence <= 1:
         raise ValueError(f"confidence must be a number from 0 to 1, not {confidence!r}")
+    turns = payload.get("turn_ids", [])
+    if not isinstance(turns, list) or not all(isinstance(one, str) for one in turns):
+        raise ValueError("turn_ids must be a list of ids of turns")
+    if "said" in payload:
+        _integer("said", payload["said"], 0)
 
 
 def _check_propose(payload: Metadata, settings: LogSettings) -> None:

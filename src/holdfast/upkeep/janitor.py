@@ -74,7 +74,9 @@ def _due(
 ) -> Iterator[Tended]:
     months = {
         Provenance.USER_STATED: settings.user_stated_months,
+        Provenance.IMPORTED: settings.user_stated_months,
         Provenance.EPISODE_SUMMARY: settings.episode_summary_months,
+        Provenance.AGENT_NOTED: settings.assistant_derived_months,
         Provenance.ASSISTANT_DERIVED: settings.assistant_derived_months,
         Provenance.TOOL_DERIVED: settings.tool_derived_months,
     }
@@ -95,7 +97,7 @@ def _due(
 
 
 def _spared(one: IdleRecord, arrived: int) -> str | None:
-    if one.explicit:
+    if one.explicit and one.provenance is Provenance.USER_STATED:
         return "remembered at the operator's word"
     if one.kind is Kind.GUIDANCE:
         return "guidance"

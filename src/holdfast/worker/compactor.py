@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("holdfast.compact")
 _GATHER_S = 0.2  # turns that follow at once are looked at together
-_GATHER_MOST_S = 3.0  # … while they keep coming: little beside the minutes in which a conversation fills its budget
+_GATHER_MOST_S = 3.0  # … while they keep coming: short beside the minutes in which a conversation fills its budget
 _CLOSE_S = 0.5  # a summary in hand is not waited for longer than this: nothing of it is written yet
 
 
@@ -104,7 +104,7 @@ class CompactionWorker:
                     troubles[namespace] = troubles.get(namespace) or trouble
                 self._troubles.update(troubles)
             except Closed:
-                continue  # to the way out in _next, which lets go of whoever waits
+                continue  # to the exit in _next, which releases waiting flushes
             finally:
                 with self._changed:
                     self._at_work = set()
@@ -125,7 +125,7 @@ class CompactionWorker:
             return sessions
 
     def _go_on(self, done: int, total: int) -> None:
-        """Between two clusters: closing need not wait for the rest, nor need a call that somebody waits for."""
+        """Between two clusters: stop when closing, and yield to foreground calls."""
         if self._stopping:
             raise Closed("this memory was closed")
         if not self._waiting:

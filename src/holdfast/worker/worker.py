@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class BatchDelay:
-    """How long to wait for more turns before a batch starts, so that turns in quick succession share one.
+    """Delay before a batch starts, so that turns in quick succession share one.
 
     Every batch has a fixed price: a commit that the next ingest waits for, and a look at every view. The first turn
     after a pause is processed soon; while turns keep coming each batch waits twice as long as the one before, up to a
@@ -53,20 +53,20 @@ class BatchDelay:
         self.next_s = self._first_s
 
 
-# --- Work in the background stands aside while somebody waits for an answer.
+# --- Background work yields to foreground calls.
 #
 # Python runs one thread at a time. A search lets go of the interpreter at every statement, and a worker that takes
-# it up keeps it for 5 ms: a search that begins beside a batch took twice as long as alone. So the worker asks
+# it up keeps it for 5 ms: a search that begins during a batch took twice as long as alone. So the worker asks
 # between two pieces of its work, and waits while a call is under way, but not longer than a few times what the
-# piece took: it is slowed down, never stopped. When somebody waits for the work itself, it does not ask.
+# piece took: it is slowed down, never stopped. A flush waits for the work itself, and turns this off.
 
 
-_TIMES = 3  # so many times a piece of work is waited after it: calls have three quarters of the interpreter, or more
-_MOST_S = 0.05  # and not longer than this at once: a search takes a fifth of it
+_TIMES = 3  # the pause is up to three times as long as the work before it: calls get three quarters of the interpreter
+_MOST_S = 0.05  # longest pause: a search takes a fifth of it
 
 
 class Foreground:
-    """The calls under way that somebody waits for."""
+    """Count of the calls in progress that a caller waits for."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -85,28 +85,28 @@ class Foreground:
                     self._changed.notify_all()
 
     def wait(self, most_s: float) -> None:
-        """Until none is under way, or so long."""
+        """Wait until no call is in progress, at most `most_s` seconds."""
         with self._changed:
             self._changed.wait_for(lambda: not self.calls, most_s)
 
 
 FOREGROUND = Foreground()
-"""Of the process: all its memories share one interpreter."""
+"""One per process: all its memories share one interpreter."""
 
 
 class BackgroundPriority:
-    """Of one worker."""
+    """Makes one worker yield to foreground calls between two pieces of its work."""
 
     def __init__(self, foreground: Foreground = FOREGROUND) -> None:
         self._foreground = foreground
         self._since = 0.0
 
     def begin(self) -> None:
-        """A piece of work begins."""
+        """Note that a piece of work begins."""
         self._since = time.monotonic()
 
     def yield_to_foreground(self) -> None:
-        """A piece of work is done, the next one begins when nobody waits, or after a while."""
+        """Pause after a piece of work until no foreground call is in progress, but not for long."""
         if self._foreground.calls:
             self._foreground.wait(min(_TIMES * (time.monotonic() - self._since), _MOST_S))
         self._since = time.monotonic()
@@ -117,7 +117,7 @@ Progress = Callable[[int, int], None]
 
 _log = logging.getLogger("holdfast.worker")
 _RETRY_CLAIM_S = 0.01  # another process derives this namespace: look again soon
-_LOOK_S = 0.05  # how often a flush looks again when nobody reports progress (another process may be at work)
+_LOOK_S = 0.05  # how often a flush looks again when no progress is reported (another process may be at work)
 _RETRY_S = 1.0  # after a failing model; its circuit breaker decides whether it is asked at all
 _MOST_ADMISSIONS = 32  # namespaces whose records are kept in memory between batches
 _WORDED = (Space.TURN, Space.RECORD, Space.PASSAGE)
@@ -191,7 +191,7 @@ class Worker:
             self._job(namespace)
 
     def close(self) -> None:
-        """Finish the batch in hand and stop. Whoever opens the store next does what is left."""
+        """Finish the current batch and stop. The next process that opens the store does the rest."""
         with self._changed:
             self._stopping = True
             self._changed.notify_all()
@@ -301,7 +301,7 @@ class Worker:
         return self._admissions[namespace]
 
     def _step_aside(self) -> None:
-        """Between two pieces of work: let calls that somebody waits for go first, unless a flush waits for the work."""
+        """Yield to foreground calls between two pieces of work, unless a flush waits for the work."""
         if self._current is None or not self._current.waiting:
             self._priority.yield_to_foreground()
 

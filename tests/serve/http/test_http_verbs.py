@@ -134,7 +134,7 @@ def test_ids_of_another_namespace_are_unknown_on_every_route(tmp_path: Path, ope
                 answer = client.post(f"/v1/{verb.name}", json=given)
                 assert answer.status_code == 404, (verb.name, answer.text)
             if "session" in verb.fields and verb.name not in ("ingest", "ingest_many", "context"):
-                query = {"query": "safe"} if verb.name == "search" else {}
+                query = {"search": {"query": "safe"}, "remember": {"text": "x"}}.get(verb.name, {})
                 answer = client.post(f"/v1/{verb.name}", json={"session": "vault", **query})
                 assert answer.status_code in (200, 404) and "4711" not in answer.text, verb.name
         for given in ({"turn": turn.id}, {"record": record.id}, {"session": "vault"}):

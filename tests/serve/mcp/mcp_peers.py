@@ -18,14 +18,18 @@ from mcp.types import CallToolResult, TextContent, TextResourceContents
 
 from holdfast.serve.mcp.server import mcp_server
 from holdfast.serve.memories import Memories
-from holdfast.settings import ContextSettings, Settings
+from holdfast.settings import ContextSettings, ServeSettings, Settings
 from holdfast.testing import HashEmbedder
 from tests.support.memories import QUICK
 
 _Given = TypeVar("_Given")
 Answer = dict[str, Any]
 
-PATIENT = replace(QUICK, context=ContextSettings(deadline_s=30.0, embedder_s=10.0))
+PATIENT = replace(
+    QUICK,
+    context=ContextSettings(deadline_s=30.0, embedder_s=10.0),
+    serve=ServeSettings(trust_roles=True),  # what agents may write is tested in test_mcp_agents.py
+)
 """A busy machine must not make another answer."""
 
 

@@ -13,7 +13,7 @@ import pytest
 from mcp.client.streamable_http import streamable_http_client
 
 from tests.serve.http.http_peers import Server, served
-from tests.serve.mcp.mcp_peers import HELLO, Model, connected, line_of
+from tests.serve.mcp.mcp_peers import HELLO, PATIENT, Model, connected, line_of
 from tests.serve.peers import WAIT_S
 
 pytestmark = pytest.mark.requirement("API-4")
@@ -40,7 +40,11 @@ def post(http: httpx2.Client, message: dict[str, Any], **headers: str) -> httpx2
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_the_sdk_client_works_over_http(tmp_path: Path, mode: str) -> None:
-    with served(tmp_path) as server, client_of(server, mode) as model, client_of(server, mode) as another:
+    with (
+        served(tmp_path, serve=PATIENT.serve) as server,
+        client_of(server, mode) as model,
+        client_of(server, mode) as another,
+    ):
         model.call("ingest", text="I moved to Lisbon", session="s1")
         assert [hit["text"] for hit in another.call("search", query="Lisbon")["hits"]] == ["I moved to Lisbon"]
         assert "I moved to Lisbon" in another.read("memory://session/s1")

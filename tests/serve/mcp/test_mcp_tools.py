@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
@@ -18,7 +19,7 @@ from holdfast.serve.verbs import VERBS, Danger, schema
 from tests.serve.congruence import SETTINGS, bad_calls, calls, settled, twins
 from tests.serve.congruence import in_process as directly
 from tests.serve.in_process import call
-from tests.serve.mcp.mcp_peers import connected, in_process
+from tests.serve.mcp.mcp_peers import PATIENT, connected, in_process
 
 pytestmark = pytest.mark.requirement("API-4")
 
@@ -33,7 +34,7 @@ def test_tools_answer_as_verbs_do_in_process(tmp_path: Path, mode: str) -> None:
     assert {verb for verb, _ in asked} == set(OFFERED)  # one that is offered and not asked fails here
     with (
         Memory(one, "ana", embedder="static", settings=SETTINGS) as memory,
-        in_process(other, mode=mode, embedder="static", settings=SETTINGS) as model,
+        in_process(other, mode=mode, embedder="static", settings=replace(SETTINGS, serve=PATIENT.serve)) as model,
     ):
         same = directly(memory)
         for verb, payload in asked:

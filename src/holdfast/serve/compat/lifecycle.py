@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
 from holdfast.errors import HoldfastError
-from holdfast.log.messages import content_text
+from holdfast.log.parts import Content
 from holdfast.model import Metadata
 from holdfast.models.deadline import DeadlineExecutor
 from holdfast.models.tokens import open_counter
@@ -94,7 +94,7 @@ class ContextEngine:
         texts = {name: value for name in ("at", "origin") if isinstance(value := message.get(name), str)}
         with self._memories.lend(userId) as memory:
             turn = memory.ingest(
-                cast("str", content_text(message.get("content"))),  # ingest rejects what is not text
+                cast("Content", "" if message.get("content") is None else message["content"]),  # ingest checks it
                 role=str(message.get("role", "")),
                 session=sessionId,
                 at=texts.get("at"),
@@ -114,8 +114,7 @@ class ContextEngine:
         tokenBudget: int | None = None,
     ) -> Result:
         with self._memories.lend(userId) as memory:
-            budget = {} if tokenBudget is None else {"budget": tokenBudget}
-            made = memory.context(messages, sessionId, rules=self._rules, **budget)
+            made = memory.context(messages, sessionId, rules=self._rules, prompt_budget=tokenBudget)
         answer: Result = {
             "messages": messages,
             "estimatedTokens": made.tokens + self._count_tokens(messages),

@@ -11,7 +11,7 @@ from datetime import datetime
 
 from holdfast.context.render import BAR, encode, encode_field
 from holdfast.context.tiers import ELLIPSIS, excerpt
-from holdfast.model import Decision, Exchange, Hit, Receipt, Record, SearchAnswer, Turn, Why
+from holdfast.model import Decision, Exchange, Hit, Provenance, Receipt, Record, SearchAnswer, Turn, Why
 from holdfast.results import (
     ContextAnswer,
     IngestedTurn,
@@ -61,6 +61,11 @@ class TextFormatter:
                 return _lines(answer.text or ("" if answer.degraded else _NOTHING), *_degraded(answer.degraded)).strip()
             case Why():
                 return self._why(answer, " " + _one_line(self._cut(answer.text)))
+            case Record(provenance=Provenance.AGENT_NOTED):
+                return (
+                    f"Stored as your note {_field(answer.id)}: nothing that the user said in this session bears it "
+                    "out, so it is no statement of the user's. memory_forget hides it again."
+                )
             case Record():
                 return f"Stored as {_field(answer.id)}; memory_forget hides it again."
             case Decision():

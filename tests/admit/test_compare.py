@@ -1,0 +1,77 @@
+"""Two statements as one, or one in the place of the other."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from holdfast.admit.compare import differs, is_replaced, is_same
+
+SAME = [
+    ("I live in Lisbon.", "Lisbon is where I live."),
+    ("I play the violin every Saturday.", "Every Saturday I play the violin."),
+    ("My wife is called Ines.", "Ines is my wife's name."),
+]
+NOT_SAME = [
+    ("I live in Lisbon.", "I live in Porto."),
+    ("My brother is a baker.", "My sister is a baker."),
+    ("The rent is 900 euros.", "The rent is 950 euros."),
+    ("I eat fish.", "I don't eat fish."),
+    ("The meeting is on Monday.", "The meeting is on Friday."),
+    ("I lent Tom the drill.", "I borrowed the drill from Tom."),
+    ("I sold the bike.", "I bought the bike."),
+]
+
+
+@pytest.mark.requirement("BEL-6")
+@pytest.mark.parametrize(("first", "second"), SAME)
+def test_the_same_fact_in_other_words(first: str, second: str) -> None:
+    assert is_same(first, second)
+
+
+@pytest.mark.requirement("MERGE-3", "BEL-6")
+@pytest.mark.parametrize(("first", "second"), NOT_SAME)
+def test_another_name_number_negation_or_relation_is_another_fact(first: str, second: str) -> None:
+    assert not is_same(first, second) and not is_same(second, first)
+
+
+@pytest.mark.requirement("MERGE-3")
+@pytest.mark.parametrize(
+    ("first", "second", "why"),
+    [
+        ("The rent is 900 euros.", "The rent is 950 euros.", "numbers"),
+        ("I eat fish.", "I never eat fish.", "differ|negated"),
+        ("Anna met Tom.", "Tom met Anna.", "order"),
+        ("I met Tom.", "I met Ann.", "only one names"),
+    ],
+)
+def test_the_guard_says_what_differs(first: str, second: str, why: str) -> None:
+    found = differs(first, second)
+    assert found is not None and re.search(why, found)
+
+
+@pytest.mark.requirement("BEL-4")
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("I work at the post office.", "I quit the post office, I work at a bakery now."),
+        ("I live in Ghent.", "I moved from Ghent, I live in Porto now."),
+        ("My dentist appointment is on 3 May.", "The dentist appointment was moved, it is on 12 May now."),
+    ],
+)
+def test_a_changed_mind_replaces_what_was_said(old: str, new: str) -> None:
+    assert is_replaced(old, new, new)
+
+
+@pytest.mark.requirement("BEL-3")
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("My landlord lives in Brno.", "My landlord plays the violin."),
+        ("I have a dog called Rex.", "The train to Vienna was late."),
+        ("I work at the post office.", "I like cherries."),
+    ],
+)
+def test_another_fact_replaces_nothing(old: str, new: str) -> None:
+    assert not is_replaced(old, new, new)
