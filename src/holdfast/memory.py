@@ -235,7 +235,7 @@ class Memory:
         """Store one message. When this returns, it is on disk; a heartbeat is not stored and returns None.
 
         A list of content parts becomes several turns, all or none of them: the message's own text, and every tool
-        result, document or file (docs/reference/content.md). Returns the turn of the own text, or the first turn if there is
+        result, document or file (docs/reference/content.md). Returns the turn of the own text, or the first if there is
         none; `ingest_many` returns them all.
         """
         now = self._shared.clock()

@@ -563,7 +563,7 @@ _CENTURY = 1200  # months: older than anybody's memory, and the calendar still r
 
 @dataclass(frozen=True)
 class JanitorSettings:
-    """Lowering of the confidence of records that are never retrieved (docs/how-to/upkeep.md); the months are KEEP-2's."""
+    """Lowering of the confidence of records that nobody retrieves (docs/how-to/upkeep.md); the months are KEEP-2's."""
 
     count: bool = True
     """Count retrievals. Off: the janitor does nothing, because it has no counts."""
@@ -685,7 +685,7 @@ class ServeSettings:
     store open."""
     trust_roles: bool = False
     """MCP clients speak for the user: `memory_remember` and the role user of `memory_ingest` are the user's words. For
-    a host whose own code calls the tools; a model that may call them writes as itself (TRUST-2, docs/reference/mcp.md)."""
+    a host whose own code calls the tools; a model that may call them writes as itself (docs/threat-model.md)."""
     calls_per_s: float = 1000.0
     """Requests of one credential; far above what two cores answer, so that it stops nothing but a loop gone wild."""
     calls_at_once: int = 2000

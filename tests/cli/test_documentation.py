@@ -23,9 +23,9 @@ OLD_WORDS = re.compile(
     r"\b(anew|so many|is no [a-z]+ of|stands? (?:for|in|beside|under)|lies? (?:in|on|beside)|for ever|hark|doomed)\b"
 )
 RUN = [
-    "README", "docs/reference/content", "docs/reference/python", "docs/how-to/compact", "docs/how-to/models", "docs/how-to/rule-files",
-    "docs/how-to/themes", "docs/how-to/transfer", "docs/how-to/use-in-an-agent", "docs/design/admission",
-    "docs/design/time",
+    "README", "docs/reference/content", "docs/reference/python", "docs/how-to/compact", "docs/how-to/models",
+    "docs/how-to/rule-files", "docs/how-to/themes", "docs/how-to/transfer", "docs/how-to/use-in-an-agent",
+    "docs/design/admission", "docs/design/time",
 ]  # fmt: skip
 
 

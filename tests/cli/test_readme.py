@@ -21,7 +21,10 @@ TUTORIAL = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
 
 _ID = re.compile(r"\b[tr]-[0-9a-f]{20,21}\b")
 _VARIES = re.compile(
-    r"\w{3} \d{1,2} Nov 2026 \d\d:\d\d|\w{3} \d{1,2} \w{3} \d{4} \d\d:\d\d|\d+\.\d+(?= s\b)|(?<=score )\d+\.\d+"
+    r"\w{3} \d{1,2} \w{3} (?!2026)\d{4} \d\d:\d\d|\w{3} \d{1,2} (?!Mar|Apr|May)\w{3} 2026 \d\d:\d\d"  # of the run
+    r"|\d+\.\d+(?= s\b)"
+    r"|(?<=score )\d+\.\d+"
+    r"|(?<=memory )\w{12}(?= )"  # the mark of a frame
 )
 
 
