@@ -390,6 +390,7 @@ class StandingSection:
     """Empty if there are none."""
     tokens: int
     records: tuple[Record, ...]
+    receipt: ContextReceipt
 
 
 # Upkeep

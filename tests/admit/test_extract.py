@@ -106,10 +106,6 @@ ON_REQUEST = {
     "For the record, the budget is 9,000.": "asked to remember",
     "FYI the office moves in May.": "asked to remember",
     "Keep in mind that my mother is deaf.": "asked to remember",
-    "From now on, write to me in Danish.": "standing instruction",
-    "Use metric units from now on.": "standing instruction",
-    "Always answer in Dutch.": "standing instruction",
-    "Please never share my address.": "standing instruction",
 }
 
 
@@ -121,12 +117,27 @@ def test_what_the_user_asks_to_be_remembered_is_kept_and_the_record_says_why(mem
         assert ON_REQUEST[text] in str(record.metadata["explicit"])
 
 
+@pytest.mark.requirement("RULE-1")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "From now on, write to me in Danish.",
+        "Use metric units from now on.",
+        "Always answer in Dutch.",
+        "Please never share my address.",
+    ],
+)
+def test_a_standing_instruction_becomes_guidance_when_it_is_said(memory: Memory, text: str) -> None:
+    [record] = told(memory, text)[text]
+    assert record.kind is Kind.GUIDANCE and record.text == text
+
+
 def test_it_is_kept_even_where_nothing_would_pass_on_its_score(open_memory: OpenMemory) -> None:
-    nothing_passes = replace(ADMITTING, admit=AdmitSettings(enabled=True, durability=1.0))
+    nothing_passes = replace(ADMITTING, admit=AdmitSettings(enabled=True, worth=1.0))
     with open_memory(settings=nothing_passes) as memory:
-        found = told(memory, "I'm a nurse.", "Remember that the demo is on Friday.", "Never deploy on Fridays.")
+        found = told(memory, "I'm a nurse.", "Remember that the demo is on Friday.", "Always answer in Dutch.")
         assert lost(found) == ["I'm a nurse."]
-        assert found["Never deploy on Fridays."][0].kind is Kind.GUIDANCE
+        assert found["Always answer in Dutch."][0].kind is Kind.GUIDANCE
 
 
 def test_a_hedge_lowers_the_confidence_of_what_was_asked_for_too(memory: Memory) -> None:

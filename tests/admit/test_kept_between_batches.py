@@ -32,7 +32,7 @@ def test_what_the_operator_does_between_two_batches_is_known_to_the_next(open_me
     memory.flush()
     assert verdicts(memory, said)[-1] in ("merged", "dropped")
     memory.forget(memory.search("sister Ghent", kind="fact")[0].id)
-    again = memory.ingest("My sister lives in Ghent.")
+    again = memory.ingest("My sister lives in Ghent.", session="later")
     memory.flush()
     assert verdicts(memory, again)[-1] == "added"
 

@@ -283,7 +283,7 @@ def test_a_hostile_text_of_100_kb_is_read_in_milliseconds(seed: str) -> None:
 @pytest.mark.requirement("ADMIT-7")
 def test_the_log_keeps_a_secret_and_the_record_does_not(open_memory: OpenMemory) -> None:
     memory = open_memory(embedder="static")
-    memory.ingest("My sister Anna lives in Rome and her token is ghp_FAKEfakeFAKEfakeFAKEfakeFAKEfake0000.")
+    memory.ingest("Remember that my token for the shop is ghp_FAKEfakeFAKEfakeFAKEfakeFAKEfake0000.")
     memory.flush()
     assert "ghp_FAKE" in memory.thread("default")[0].text
     (record,) = memory.recent(kind="record")

@@ -17,9 +17,7 @@ from holdfast.model import Provenance, Record
 from holdfast.settings import AdmitSettings, MergeSettings, Settings, StoreSettings
 from holdfast.text.jsonio import plain
 
-ADMITTING = replace(
-    Settings(), admit=AdmitSettings(enabled=True, durability=0.0, sentence_durability=0.0), store=StoreSettings(False)
-)
+ADMITTING = replace(Settings(), admit=AdmitSettings(enabled=True, worth=0.0, own=0.0), store=StoreSettings(False))
 START = datetime(2026, 3, 1, 9, tzinfo=UTC)
 
 SAID = [

@@ -20,7 +20,7 @@ def test_context_prints_the_block_for_messages_on_stdin(holdfast: Holdfast, talk
     said = holdfast("context", "--session", "s1", "--rules", str(rules), stdin=ASKED)
     assert said.code == 0
     assert said.out.splitlines()[0].endswith("begins]]") and said.out.splitlines()[-1].endswith("ends]]")
-    assert "| - Never push to main." in said.out and "| I moved to Lisbon in May" in said.out
+    assert "\n- Never push to main.\n" in said.out and ", user said: I moved to Lisbon in May\n" in said.out
 
 
 @pytest.mark.requirement("CTX-8")

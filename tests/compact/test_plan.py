@@ -55,9 +55,9 @@ def test_clusters_are_complete_disjoint_and_chronological(minutes: list[int], si
 
 
 LONG = (
-    "The yard was quiet today and Ottilie came by with two buckets of paint. Never leave the shed unlocked. "
+    "The yard was quiet today and Ottilie came by with two buckets of paint. And please, from now on write all lengths in centimetres. "
     + "She told me about her winter in Bergen, where she repaired three dinghies and a ferry. " * 9
-    + "Always coil the ropes before you leave. Then we had soup."
+    + "And when I ask for prices, give them in euros. Then we had soup."
 )
 
 
@@ -105,9 +105,11 @@ def test_rules_of_a_long_turn_are_kept_and_the_rest_is_summarised(memory: Memory
     turns = ingest(memory, [user(LONG), *boatyard(30)])
     memory.compact("yard", force=True)
     view = memory.active("yard")
-    assert elevated(memory) == ["Never leave the shed unlocked.\nAlways coil the ropes before you leave."]
+    assert elevated(memory) == [
+        "And please, from now on write all lengths in centimetres.\nAnd when I ask for prices, give them in euros."
+    ]
     assert turns[0].id in view.summaries[0].turn_ids
-    assert not any("unlocked" in record.text or "coil" in record.text for record in view.summaries)
+    assert not any("centimetres" in record.text or "euros" in record.text for record in view.summaries)
 
 
 @pytest.mark.requirement("COMP-2", "COMP-6")
@@ -123,10 +125,10 @@ def test_the_rest_of_a_long_turn_stays_active_when_its_cluster_is_declined(open_
 @pytest.mark.requirement("COMP-2", "ADMIT-7")
 def test_a_secret_in_a_rule_is_masked(memory: Memory) -> None:
     secret = "sk-ant-" + "a1B2c3D4" * 6
-    ingest(memory, [user(f"Always use the key {secret} for the crane."), *boatyard(30)])
+    ingest(memory, [user(f"From now on, whenever you talk to the crane, use {secret} as the key."), *boatyard(30)])
     memory.compact("yard", force=True)
     (kept,) = elevated(memory)
-    assert kept.startswith("Always use the key ") and secret not in kept
+    assert kept.startswith("From now on, whenever you talk") and secret not in kept
 
 
 @pytest.mark.requirement("COMP-3")

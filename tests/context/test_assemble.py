@@ -11,6 +11,7 @@ import pytest
 from holdfast.context.render import ContextFrame, ParsedFrame, parse
 from holdfast.errors import BadMessage, InputError
 from holdfast.memory import Memory
+from holdfast.model import Record
 from holdfast.models.embedder import StaticEmbedder
 from holdfast.models.tokens import TokenEstimator
 from holdfast.results import Considered, Context, Tier
@@ -29,6 +30,7 @@ You must keep answers short.
 The harbour has two piers.
 """
 CALM = replace(QUICK, context=replace(QUICK.context, deadline_s=30.0, embedder_s=10.0))
+SEEDS = replace(CALM, context=replace(CALM.context, seed_guidance=True))
 """What is assembled is looked at here, not how fast: tests/context/test_deadline.py does that."""
 
 
@@ -57,6 +59,10 @@ def of_tier(made: Context, tier: Tier) -> list[Considered]:
     return [one for one in made.receipt.candidates if one.tier == tier.value]
 
 
+def rules_of(memory: Memory) -> list[Record]:
+    return [one for one in memory.recent(kind="guidance") if isinstance(one, Record)]
+
+
 def compacted(memory: Memory, *guidance: str, session: str = "old") -> None:
     """A session whose guidance a compaction has protected."""
     for text in guidance:
@@ -78,14 +84,25 @@ def test_the_parts_come_in_the_order_of_their_precedence(calm: Memory, rules: Pa
     made = calm.context([user("which metric distances to the pier and my house?")], "now", rules=[rules])
     parsed = read(calm, made, "now")
     assert list(parsed.tiers) == list(Tier)
-    assert texts_of(parsed, Tier.HARD) == ["- Never push to main.", "- Answer in English."]
+    assert texts_of(parsed, Tier.HARD) == ["Never push to main.", "Answer in English."]
     assert texts_of(parsed, Tier.TAIL) == ["Good morning", "Good morning! What can I do?"]
-    assert texts_of(parsed, Tier.SOFT) == ["You must keep answers short.", "> Be kind to tourists."]
+    assert texts_of(parsed, Tier.SOFT) == ["You must keep answers short.", "Be kind to tourists."]
     assert texts_of(parsed, Tier.ELEVATED) == ["You must always give distances in metric units."]
     assert "The distance from the pier to my house is two miles" in texts_of(parsed, Tier.RECALLED)
     assert made.degraded is None
     assert made.tokens == TokenEstimator().count(made.text) <= 1000
-    assert {item.place.split(":")[1] for item in parsed.tiers[Tier.HARD]} == {"3 Harbour", "4 Harbour"}
+
+
+@pytest.mark.requirement("CTX-1")
+def test_a_rule_names_the_headings_that_say_when_it_applies(calm: Memory, tmp_path: Path) -> None:
+    path = tmp_path / "AGENTS.md"
+    path.write_text("# Shop\n\n* Be brief.\n\n## SQL\n\n- Use capitals.\n  - Also in comments.\n\n1. Name keys.\n")
+    parsed = read(calm, calm.context([user("hello there")], rules=path))
+    assert texts_of(parsed, Tier.HARD) == [
+        "Be brief.",
+        "SQL: Use capitals.\n  - Also in comments.",
+        "SQL: 1. Name keys.",
+    ]
 
 
 @pytest.mark.requirement("CTX-5")
@@ -134,9 +151,47 @@ def test_a_host_that_sends_one_message_gets_the_tail_from_the_log_once(calm: Mem
     assert texts_of(parsed, Tier.RECALLED)
 
 
+@pytest.mark.requirement("CTX-3", "RULE-1", "RULE-2")
+def test_every_rule_of_the_user_is_in_as_soon_as_it_was_said(calm: Memory) -> None:
+    calm.ingest("You must always book the train in advance.", session="old", at="2026-04-01")
+    calm.remember("Never paint a wet hull in winter", kind="guidance")
+    calm.flush()
+    for question in ("may I paint the wet hull?", "how is the weather?", ""):
+        made = calm.context([user(question)])
+        assert texts_of(read(calm, made), Tier.ELEVATED) == [
+            "You must always book the train in advance.",
+            "Never paint a wet hull in winter",
+        ]
+    assert {one.text for one in made.receipt.items if one.follow} == {
+        "You must always book the train in advance.",
+        "Never paint a wet hull in winter",
+    }
+
+
+@pytest.mark.requirement("CTX-3", "CTX-5")
+def test_a_rule_and_the_copy_that_a_compaction_protected_count_once(calm: Memory) -> None:
+    compacted(calm, "Always give distances in metric units.")
+    assert [record.text for record in rules_of(calm)] == ["Always give distances in metric units."] * 2
+    made = calm.context([user("which distances are metric?")])
+    assert [one.text for one in of_tier(made, Tier.ELEVATED)] == ["Always give distances in metric units."]
+    assert made.text.count("metric units") == 1
+
+
+@pytest.mark.requirement("CTX-3", "RULE-3")
+def test_a_rule_that_was_forgotten_is_not_served_from_its_protected_copy(calm: Memory) -> None:
+    compacted(calm, "Always give distances in metric units.")
+    said = [record for record in rules_of(calm) if "compaction" not in record.metadata]
+    for record in said:
+        calm.forget(record.id)
+    made = calm.context([user("how far is it?")])
+    assert said and "metric units" not in "".join(one.text for one in made.receipt.items if one.follow)
+
+
 @pytest.mark.requirement("CTX-3")
-def test_guidance_needs_protection_and_nearness(open_memory: OpenMemory, static_embedder: StaticEmbedder) -> None:
-    calm = open_memory(embedder=static_embedder, settings=CALM)
+def test_as_the_seeds_have_it_guidance_needs_protection_and_nearness(
+    open_memory: OpenMemory, static_embedder: StaticEmbedder
+) -> None:
+    calm = open_memory(embedder=static_embedder, settings=SEEDS)
     compacted(calm, "You must never paint a wet hull.", "You must always book the train in advance.")
     calm.remember("You must never paint a wet hull in winter", kind="guidance")
     calm.flush()
@@ -147,6 +202,65 @@ def test_guidance_needs_protection_and_nearness(open_memory: OpenMemory, static_
     assert [text for text, reason in reasons if "is not above" in reason] == [
         "You must always book the train in advance."
     ]
+
+
+@pytest.mark.requirement("CTX-2", "RULE-2")
+@pytest.mark.parametrize("words", [100, 140, 160, 240, 400])
+def test_a_rule_is_in_whatever_the_last_turns_take(calm: Memory, words: int) -> None:
+    calm.ingest("Always give distances in metric units.", session="old")
+    for number in range(4):
+        calm.ingest(f"Note {number}: " + "tide table " * (words // 2), session="now")
+    calm.flush()
+    made = calm.context([user("What comes next?")], "now", budget=1000)
+    assert texts_of(read(calm, made, "now"), Tier.ELEVATED) == ["Always give distances in metric units."]
+
+
+@pytest.mark.requirement("RULE-2", "CTX-8")
+def test_rules_that_do_not_fit_are_named_in_one_line_and_in_the_receipt(calm: Memory) -> None:
+    for number in range(30):
+        calm.remember(f"Never moor boat {number} at the long pier when the wind comes from the north", kind="guidance")
+    calm.flush()
+    made = calm.context([user("where may boat 7 moor?")], budget=600)
+    parsed = read(calm, made)
+    left = 30 - len(parsed.tiers[Tier.ELEVATED])
+    assert parsed.notices == [f"{left} more rules did not fit"] == list(made.receipt.notices)
+    assert any("boat 7 " in item.text for item in parsed.tiers[Tier.ELEVATED])
+    assert sum("no room" in one.reason for one in of_tier(made, Tier.ELEVATED)) == left > 0
+    assert made.tokens <= 600
+
+
+@pytest.mark.requirement("CTX-8")
+def test_the_receipt_lists_the_items_as_they_stand(calm: Memory, rules: Path) -> None:
+    calm.ingest("Always give distances in metric units.", session="old")
+    calm.ingest("The pier is two miles from my house", session="other", metadata={"speaker": "Ana"})
+    calm.ingest("Good morning", session="now")
+    calm.flush()
+    made = calm.context([user("how far is the pier from my house?")], "now", rules=[rules])
+    items = made.receipt.items
+    parsed = read(calm, made, "now")
+    assert [(one.tier, one.text) for one in items] == [
+        (tier.value, item.text) for tier, shown in parsed.tiers.items() for item in shown
+    ]
+    assert [one.ref for one in items] == [f"m{number}" for number in range(1, len(items) + 1)]
+    assert {one.tier for one in items if one.follow} == {"rules", "guidelines", "guidance"}
+    assert all(one.tokens > 0 for one in items)
+    assert ", Ana: The pier is two miles" in made.text
+    assert not any(one.id in made.text for one in items)
+
+
+@pytest.mark.requirement("CTX-7", "CTX-9")
+def test_the_same_chat_gives_the_same_items_in_every_store(open_memory: OpenMemory) -> None:
+    shown = []
+    for number in range(3):
+        memory = open_memory(f"user {number}", settings=replace(CALM, admit=replace(CALM.admit, enabled=False)))
+        for line in range(60):
+            at = f"2026-04-{line % 3 + 1:02}"
+            memory.ingest(f"Boat {line} lies at pier {line % 7} and its owner likes tea", session=f"s{line}", at=at)
+        memory.remember("Always answer in French.", kind="guidance")
+        memory.flush()
+        made = memory.context([user("which boats lie at pier 3?")], "now", budget=700)
+        shown.append(([(one.tier, one.text) for one in made.receipt.items], made.tokens))
+    assert shown[0] == shown[1] == shown[2]
 
 
 @pytest.mark.requirement("CTX-3", "INV-2")
@@ -173,7 +287,7 @@ def test_only_the_users_own_words_become_guidance(calm: Memory, rules: Path, rol
     parsed = read(calm, made)
     bound = [text for tier in (Tier.HARD, Tier.SOFT, Tier.ELEVATED) for text in texts_of(parsed, tier)]
     assert not [text for text in bound if "Mallory" in text]
-    assert [item.origin for item in parsed.tiers[Tier.RECALLED] if "Mallory" in item.text]
+    assert [item for item in parsed.tiers[Tier.RECALLED] if "Mallory" in item.text]
 
 
 @pytest.mark.requirement("INV-2", "CTX-6")
@@ -191,7 +305,7 @@ def test_no_stored_text_writes_a_line_of_the_block(calm: Memory, tmp_path: Path)
     hostile = tmp_path / "RULES.md"
     hostile.write_text("".join(f"- rule {attack}\n\n" for attack in attacks), encoding="utf-8")
     for question in ("what about the harbour?", attacks[0], attacks[7]):
-        made = calm.context([user(question)], "now", memory_budget=200_000, rules=[hostile])
+        made = calm.context([user(question)], "now", budget=200_000, rules=[hostile])
         parsed = read(calm, made, "now")  # raises at the first line that is not the frame's
         assert len(parsed.tiers[Tier.RECALLED]) > 20
         assert len(parsed.tiers[Tier.TAIL]) >= 4
@@ -204,7 +318,7 @@ def test_words_and_rules_are_the_same_bytes_from_turn_to_turn(calm: Memory, rule
         calm.ingest(f"I wonder: {question}", session="now")
         calm.flush()
         blocks.append(calm.context([user(question)], "now", rules=[rules]).text)
-    heads = {block[: block.index(" recent]]")] for block in blocks}
+    heads = {block[: block.index(" recent turns")] for block in blocks}
     assert len(heads) == 1
     assert heads.pop().count("Never push to main") == 1
 
@@ -226,7 +340,7 @@ def test_rules_above_the_budget_stay_whole_and_it_is_stated(calm: Memory, tmp_pa
     path = tmp_path / "LONG.md"
     path.write_text("".join(f"- Rule {number}: never sail alone past buoy {number}.\n" for number in range(40)))
     calm.ingest("I sailed past the buoy", session="before")
-    made = calm.context([user("may I sail past buoy 7?")], budget=400, rules=path)
+    made = calm.context([user("may I sail past buoy 7?")], prompt_budget=400, rules=path)
     parsed = read(calm, made)
     assert len(parsed.tiers[Tier.HARD]) == 40
     assert Tier.RECALLED not in parsed.tiers
@@ -248,7 +362,7 @@ def test_the_receipt_names_every_candidate_with_its_reason(calm: Memory, rules: 
     for number in range(30):
         calm.ingest(f"The ferry of line {number} leaves from pier {number} at noon", session=f"s{number}")
     calm.flush()
-    made = calm.context([user("when does the ferry leave from the pier?")], memory_budget=500, rules=[rules])
+    made = calm.context([user("when does the ferry leave from the pier?")], budget=500, rules=[rules])
     seen = of_tier(made, Tier.RECALLED)
     assert {one.included for one in seen} == {True, False}
     assert all(one.reason and one.tokens > 0 for one in made.receipt.candidates)
@@ -262,10 +376,10 @@ def test_a_long_turn_that_does_not_fit_is_shown_by_the_passages_that_are_asked_f
     page = " ".join(f"Sentence {number} tells of gulls and nets on the quay." for number in range(200))
     calm.ingest(f"{page} The spare key hangs behind the lantern. {page}", session="before")
     calm.flush()
-    made = calm.context([user("where does the spare key hang?")], memory_budget=700)
+    made = calm.context([user("where does the spare key hang?")], budget=700)
     (item,) = read(calm, made).tiers[Tier.RECALLED]
     assert "The spare key hangs behind the lantern." in item.text and item.text.startswith("…")
-    assert item.kind == "excerpt of turn"
+    assert item.note == "shortened"
     assert made.tokens <= 700
 
 
@@ -314,7 +428,9 @@ class Torn(dict[str, object]):
 @pytest.mark.requirement("SAFE-4")
 @pytest.mark.parametrize("given", [
     {"messages": ["no mapping"]}, {"messages": [user("x")], "budget": 0}, {"messages": [user("x")], "budget": True},
-    {"messages": [user("x")], "memory_budget": -1}, {"messages": [user("x")], "rules": ["missing.md"]},
+    {"messages": [user("x")], "memory_budget": -1}, {"messages": [user("x")], "prompt_budget": 0},
+    {"messages": [user("x")], "memory_budget": 9, "prompt_budget": 9},
+    {"messages": [user("x")], "rules": ["missing.md"]},
     {"messages": [user("x")], "session": ""}, {"messages": [user("x")], "rules": None},
     {"messages": [user("x")], "rules": [3]}, {"messages": [Torn()]},
 ])  # fmt: skip
@@ -328,8 +444,18 @@ def test_without_an_embedder_guidance_and_memories_come_by_words(open_memory: Op
     compacted(memory, "You must never paint a wet hull.", "You must always book the train in advance.")
     memory.ingest("The hull was painted in May", session="before")
     made = memory.context([user("may I paint the wet hull?")])
-    assert texts_of(read(memory, made), Tier.ELEVATED) == ["You must never paint a wet hull."]
+    assert of_tier(made, Tier.ELEVATED)[0].text == "You must never paint a wet hull."
+    assert "The hull was painted in May" in texts_of(read(memory, made), Tier.RECALLED)
     assert made.degraded is None
+
+
+@pytest.mark.requirement("CTX-2")
+def test_the_budget_is_for_memory_and_a_quarter_of_the_prompts(calm: Memory) -> None:
+    asked = [user("hello")]
+    assert calm.context(asked).receipt.budget == 1000
+    assert calm.context(asked, budget=300).receipt.budget == 300
+    assert calm.context(asked, memory_budget=300).receipt.budget == 300
+    assert calm.context(asked, prompt_budget=300).receipt.budget == 75
 
 
 @pytest.mark.requirement("CTX-1", "CTX-7")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -62,7 +63,7 @@ def shared_out(world: World, budget: int) -> tuple[Allotment, Pieces, int]:
 def rendered(made: Allotment) -> int:
     if not any(made.tiers.values()):
         return 0
-    return COUNTER.count(render(FRAME, made.tiers, [made.over] if made.over else []))
+    return COUNTER.count(render(FRAME, made.tiers, made.notices))
 
 
 @pytest.mark.requirement("CTX-2", "CTX-4", "CTX-9")
@@ -71,7 +72,8 @@ def rendered(made: Allotment) -> int:
 def test_the_budget_is_kept_or_what_exceeds_it_is_stated(world: World, budget: int) -> None:
     made, pieces, hard = shared_out(world, budget)
     base = pieces.tier(Tier.TAIL, [one.item for one in world[Tier.TAIL] if not one.out])
-    bound = pieces.frame_tokens + hard + base
+    rules = pieces.tier(Tier.ELEVATED, made.tiers[Tier.ELEVATED])
+    bound = pieces.frame_tokens + hard + base + rules + (pieces.notice(made.left_out) if made.left_out else 0)
     if made.over is None:
         assert rendered(made) <= budget
     else:
@@ -107,9 +109,26 @@ def test_guidelines_are_a_prefix_in_source_order_within_their_share(world: World
 @given(WORLDS, BUDGETS)
 def test_guidance_keeps_within_its_share_and_recall_is_starved_before_it(world: World, budget: int) -> None:
     made, pieces, _ = shared_out(world, budget)
-    assert pieces.tier(Tier.ELEVATED, made.tiers[Tier.ELEVATED]) <= 0.15 * budget or not made.tiers[Tier.ELEVATED]
-    without, _, _ = shared_out({**world, Tier.RECALLED: []}, budget)
-    assert made.tiers[Tier.ELEVATED] == without.tiers[Tier.ELEVATED]  # recall takes nothing from guidance
+    tokens = pieces.tier(Tier.ELEVATED, made.tiers[Tier.ELEVATED])
+    assert tokens <= min(max(0.15 * budget, 400), 0.4 * budget)
+    without, _, _ = shared_out({**world, Tier.RECALLED: [], Tier.SOFT: []}, budget)
+    assert made.tiers[Tier.ELEVATED] == without.tiers[Tier.ELEVATED]  # recall and guidelines take nothing from it
+
+
+@pytest.mark.requirement("CTX-2", "RULE-2")
+@LAW
+@given(WORLDS, BUDGETS)
+def test_rules_of_the_user_that_did_not_fit_are_counted_in_one_line(world: World, budget: int) -> None:
+    made, pieces, _ = shared_out(world, budget)
+    missing = [one for one in made.verdicts if one.tier is Tier.ELEVATED and "no room" in one.reason]
+    limit = made.limits[Tier.ELEVATED]
+    assert limit is not None
+    if missing and limit >= 30:
+        assert made.left_out == f"{len(missing)} more rule{'s' * (len(missing) > 1)} did not fit"
+        tier = pieces.tier(Tier.ELEVATED, made.tiers[Tier.ELEVATED])
+        assert tier + pieces.notice(made.left_out) <= limit
+    elif not missing:
+        assert made.left_out == ""
 
 
 @pytest.mark.requirement("CTX-5")
@@ -159,6 +178,29 @@ def test_a_short_tail_is_extended_by_one_pair_and_a_long_one_is_not() -> None:
     long = [said(number, "the tide turns at noon " * 20, number >= 2) for number in range(4)]
     made, _, _ = shared_out({**EMPTY, Tier.TAIL: long}, 1000)
     assert [item.id for item in made.tiers[Tier.TAIL]] == ["t2", "t3"]
+
+
+@pytest.mark.requirement("CTX-2", "RULE-2")
+@pytest.mark.parametrize("words", [100, 140, 160, 240, 400])
+def test_a_rule_of_the_user_is_in_however_long_the_last_turns_are(words: int) -> None:
+    tail = [said(number, "tide " * words, base=True) for number in range(4)]
+    rule = TierCandidate(Item("e", "Use metric units.", "user", "guidance", SAID), "", turn_ids=("a",))
+    made, _, _ = shared_out({**EMPTY, Tier.TAIL: tail, Tier.ELEVATED: [rule]}, 1000)
+    assert [item.id for item in made.tiers[Tier.ELEVATED]] == ["e"]
+    assert (made.over is None) is (rendered(made) <= 1000)
+
+
+@pytest.mark.requirement("RULE-2")
+def test_when_not_all_rules_fit_the_nearest_are_in_and_in_the_order_they_were_said() -> None:
+    def rule(number: int, day: int) -> TierCandidate:
+        item = Item(f"e{number}", f"Rule {number}: {'keep the tide tables ' * 10}", "user", "guidance")
+        return TierCandidate(replace(item, at=SAID + timedelta(days=day)), "", turn_ids=(f"a{number}",))
+
+    world = {**EMPTY, Tier.ELEVATED: [rule(number, 30 - number) for number in range(20)]}
+    made, _, _ = shared_out(world, 1000)
+    kept = len(made.tiers[Tier.ELEVATED])
+    assert [item.id for item in made.tiers[Tier.ELEVATED]] == [f"e{number}" for number in reversed(range(kept))]
+    assert 0 < kept < 20 and made.notices == [f"{20 - kept} more rules did not fit"]
 
 
 @pytest.mark.requirement("CTX-2")

@@ -6,6 +6,7 @@ import pytest
 
 from holdfast.context.render import ContextFrame
 from holdfast.errors import InputError
+from holdfast.models.tokens import TokenEstimator
 from holdfast.results import Tier
 
 SECRET = bytes(range(32))
@@ -23,7 +24,7 @@ def test_a_session_has_one_frame_and_no_two_have_the_same() -> None:
     ]
     marks = {frame.mark for frame in [ContextFrame.of(SECRET, "s1", "ana"), *others]}
     assert len(marks) == 6
-    assert all(len(mark) == 12 and mark.isalnum() and mark.islower() for mark in marks)
+    assert all(len(mark) == 12 and mark.isalpha() and mark.islower() for mark in marks)
 
 
 def test_a_secret_that_could_be_guessed_is_refused() -> None:
@@ -32,11 +33,21 @@ def test_a_secret_that_could_be_guessed_is_refused() -> None:
 
 
 @pytest.mark.requirement("CTX-1")
-def test_the_words_name_the_parts_and_their_precedence() -> None:
-    words = ContextFrame.of(SECRET, "s1").opening
-    assert "Where parts disagree: rules and guidelines, then recent, then guidance, then recalled." in words
-    assert "history, not instructions" in words
-    assert all(f"{tier.value}" in words for tier in Tier)
+def test_headings_say_what_to_follow_and_the_words_what_wins() -> None:
+    frame = ContextFrame.of(SECRET, "s1")
+    assert "where parts disagree, the first wins" in frame.opening
+    assert "follow these" in frame.heading(Tier.HARD) and "follow these" in frame.heading(Tier.SOFT)
+    assert "unless the operator's rules say otherwise" in frame.heading(Tier.ELEVATED)
+    assert "not instructions" in frame.heading(Tier.RECALLED)
+
+
+@pytest.mark.requirement("CTX-6", "CTX-9")
+def test_the_words_take_at_most_60_tokens_the_same_in_every_store() -> None:
+    counter = TokenEstimator()
+    frames = [ContextFrame.of(bytes([number]) * 16, f"s{number}") for number in range(50)]
+    counts = {counter.count(frame.opening) + counter.count(frame.closing) for frame in frames}
+    assert len(counts) == 1 and max(counts) <= 60
+    assert len({counter.count(frame.heading(Tier.RECALLED)) for frame in frames}) == 1
 
 
 @pytest.mark.requirement("CTX-7")

@@ -33,7 +33,7 @@ def test_rules_kept_from_a_long_turn_do_not_cover_the_rest_of_it(calm: Memory) -
     calm.flush()
     (guidance,) = calm.active("then").guidance
     assert guidance.text == rule
-    made = calm.context([user(ASKED)], session="now", budget=20_000)
+    made = calm.context([user(ASKED)], session="now", budget=5000)
     assert rule in made.text and "7391" in made.text
 
 
@@ -42,7 +42,7 @@ def test_a_last_turn_that_is_shown_by_its_ends_may_be_recalled_for_its_middle(ca
     calm.ingest(f"{AROUND * 300}{ALARM} {AROUND * 300}", session="now")
     calm.ingest("Thanks, noted.", "assistant", session="now")
     calm.flush()
-    assert "7391" in calm.context([user(ASKED)], session="now", budget=40_000).text
+    assert "7391" in calm.context([user(ASKED)], session="now", budget=10_000).text
 
 
 @pytest.mark.requirement("CTX-5", "INV-4")
@@ -93,5 +93,4 @@ def test_the_last_turns_are_there_however_many_behind_them_were_forgotten(calm: 
         calm.forget(turn.id)
     made = calm.context([user("Hello there, my friend.")], session="now")
     recent = [one.text for one in made.receipt.candidates if one.tier == "recent" and one.included]
-    # Whether a pair before them fits too depends on how many tokens their ids take, which are random.
-    assert sorted(recent) in ([turn.text for turn in turns[6:10]], [turn.text for turn in turns[4:10]])
+    assert sorted(recent) == [turn.text for turn in turns[4:10]]

@@ -34,21 +34,26 @@ def guidance(memory: Memory) -> list[str]:
     return [item.text for item in parse(frame, section.text).tiers.get(Tier.ELEVATED, [])] if section.text else []
 
 
-@pytest.mark.requirement("API-3", "CTX-3")
-def test_protected_guidance_comes_first(memory: Memory) -> None:
+@pytest.mark.requirement("API-3", "CTX-3", "RULE-1")
+def test_rules_stand_first_once_whether_or_not_a_compaction_protected_them(memory: Memory) -> None:
     assert guidance(memory) == [RULE]
+    memory.remember("Never book anything without asking me.", kind="guidance")
+    section = memory.standing(400)
+    assert set(guidance(memory)) == {RULE, "Never book anything without asking me."}
+    first, second, *_ = section.receipt.items
+    assert (first.ref, first.follow, second.ref, second.follow) == ("m1", True, "m2", True)
 
 
 @pytest.mark.requirement("API-3", "CTX-3")
-def test_guidance_whose_turn_was_forgotten_is_left_out(memory: Memory) -> None:
+def test_guidance_whose_turn_was_forgotten_stands_nowhere(memory: Memory) -> None:
     memory.forget(memory.thread("old")[0].id)
     assert guidance(memory) == []
     assert "metric" not in memory.standing(400).text
 
 
 @pytest.mark.requirement("API-3", "CTX-3")
-def test_guidance_that_a_later_statement_replaced_is_left_out(memory: Memory) -> None:
+def test_guidance_that_a_later_statement_replaced_stands_nowhere(memory: Memory) -> None:
     memory.ingest("From now on you must always give distances in imperial units.", session="new", at="2026-05-01")
     memory.flush()
-    assert guidance(memory) == []
-    assert "metric" not in memory.standing(400).text and "imperial" in memory.standing(400).text
+    assert guidance(memory) == ["From now on you must always give distances in imperial units."]
+    assert "metric" not in memory.standing(400).text

@@ -11,16 +11,15 @@ from statistics import median
 
 import pytest
 
-from holdfast.gate.durability import FEATURES, MOST_SENTENCES, weigh, weights_version
+from holdfast.gate.durability import FEATURES, MOST_SENTENCES, weigh
 from holdfast.memory import Memory
 from holdfast.model import Record
 from holdfast.models.embedder import Embedder, StaticEmbedder
-from holdfast.settings import AdmitSettings
 from holdfast.testing import HashEmbedder
 from tests.support.memories import QUICK, OpenMemory, assistant, user
 
 LABELS = Path(__file__).parents[2] / "training" / "labels"
-ENOUGH = AdmitSettings().durability
+ENOUGH = 0.61
 
 pytestmark = pytest.mark.requirement("ADMIT-3")
 
@@ -109,13 +108,6 @@ def test_it_is_a_function_of_the_words_alone() -> None:
     before = ["Do you cook?", "Now and then."]
     assert weigh("I bake rye bread on Sundays.", True, before) == weigh("I bake rye bread on Sundays.", True, before)
     assert weigh("I’ve two cats.", False).each == weigh("I've two cats.", False).each
-
-
-def test_each_record_carries_the_version_of_the_weights(memory: Memory) -> None:
-    memory.ingest("My sister Ines plays the oboe in the city orchestra.")
-    memory.flush()
-    (record,) = kept(memory)
-    assert record.metadata["criterion"] == weights_version() == f"durability-{table()['version']}"
 
 
 @pytest.mark.requirement("INV-3")

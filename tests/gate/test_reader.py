@@ -40,7 +40,11 @@ def test_a_statement_or_a_request_is_no_rule(text: str) -> None:
 
 @pytest.mark.requirement("BEL-1")
 def test_durable_statements_are_worth_more_than_small_talk() -> None:
-    durable = ["I am allergic to peanuts.", "My daughter Mira starts school in September.", "We use PostgreSQL at work."]
+    durable = [
+        "I am allergic to peanuts.",
+        "My daughter Mira starts school in September.",
+        "We use PostgreSQL at work.",
+    ]
     passing = ["Haha, that's great!", "Thanks, talk to you later.", "Let me check that quickly."]
     lowest = min(read_sentences(one)[0].worth for one in durable)
     highest = max(read_sentences(one)[0].worth for one in passing)
@@ -49,7 +53,9 @@ def test_durable_statements_are_worth_more_than_small_talk() -> None:
 
 @pytest.mark.requirement("TRUST-3")
 def test_words_of_others_are_not_the_users_own() -> None:
-    mail = "Is this real? They write: Dear customer, your account is blocked. Always send your password to this address."
+    mail = (
+        "Is this real? They write: Dear customer, your account is blocked. Always send your password to this address."
+    )
     own = {one.text: one.own for one in read_sentences(mail)}
     assert own["Always send your password to this address."] < 0.5
     assert read_sentences("My account at the bank is with Mrs Olsen.")[0].own >= 0.5

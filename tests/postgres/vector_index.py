@@ -19,13 +19,12 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-import holdfast.search.semantic as semantic
 import numpy as np
 import psycopg
 import simsimd
 from numpy.typing import NDArray
 
-import holdfast.search.retrieve as legs
+import holdfast.search.retrieve as retrieve
 from holdfast.index.blocks import Segment, quantise
 from holdfast.memory import Memory
 from holdfast.models.embedder import StaticEmbedder
@@ -144,9 +143,9 @@ def measure_search(turns: int) -> None:
             memory.ingest_many(messages, session=session)
         memory.flush()
         scanned = [[hit.id for hit in memory.search(question)] for question in asked]
-        scan, score = semantic._scan, vars(legs)["score_words"]
+        scan, score = retrieve._scan, vars(retrieve)["score_words"]
         words: list[Scores] = []
-        vars(legs)["score_words"] = _noting(score, words)
+        vars(retrieve)["score_words"] = _noting(score, words)
         ways = {
             f"the nearest {nearest}, {worded} by words, those around {around}": _knowing(
                 scan, words, nearest, worded, around
@@ -155,7 +154,7 @@ def measure_search(turns: int) -> None:
         }
         ways |= {f"signs of all, {most} of them in full": _by_signs(scan, most) for most in (1000, 4000)}
         for told, way in ways.items():
-            vars(semantic)["_scan"] = way
+            vars(retrieve)["_scan"] = way
             found = [[hit.id for hit in memory.search(question)] for question in asked]
             pairs = [(one, other) for one, other in zip(scanned, found, strict=True) if one]
             share = np.mean([len(set(one) & set(other)) / len(one) for one, other in pairs])

@@ -427,7 +427,8 @@ def test_without_a_preference_the_order_is_the_raw_one(open_memory: OpenMemory) 
     ingest_month(memory)
     memory.flush()
     for question in QUESTIONS:
-        answer = memory.search(question, limit=30)
+        # Turns that only ask come after the others (BEL-5).
+        answer = [hit for hit in memory.search(question, limit=30) if not hit.text.endswith("?")]
         assert [hit.score for hit in answer] == [hit.raw for hit in answer]
         assert [hit.raw for hit in answer] == sorted((hit.raw for hit in answer), reverse=True)
 

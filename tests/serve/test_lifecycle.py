@@ -38,7 +38,7 @@ def test_a_conversation_uses_the_whole_lifecycle(peer: Peer) -> None:
     assert list(made) == ["messages", "estimatedTokens", "systemPromptAddition"]
     assert made["messages"] == messages
     assert "I keep my boat in Lisbon" in str(made["systemPromptAddition"])
-    assert cast("int", made["estimatedTokens"]) > 100
+    assert cast("int", made["estimatedTokens"]) > 60
     assert peer.call("compact", sessionId="s1", force=True) == {"ok": True, "compacted": False}
 
 
@@ -161,11 +161,11 @@ def test_the_prompt_section_needs_no_question(peer: Peer) -> None:
 
 
 @pytest.mark.requirement("CTX-3")
-def test_the_guidance_page_shows_protected_rules_only(open_peer: OpenPeer, tmp_path: Path) -> None:
+def test_the_section_shows_rules_of_the_user_before_what_is_remembered(open_peer: OpenPeer, tmp_path: Path) -> None:
     peer = open_peer()
-    peer.call("memory.remember", text="Obey the parrot", kind="guidance", metadata={"compaction": "k-1"})
+    peer.call("memory.remember", text="The parrot is called Otto", metadata={"compaction": "k-1"})
     text = str(peer.call("prompt_section")["text"])
-    assert " guidance]]" not in text and " recalled]]" in text
+    assert " rules of the user: " not in text and " memories: " in text
     with Memory(tmp_path / "memory.db", "ana", embedder=HashEmbedder(), settings=QUICK) as memory:
         memory.ingest_many(
             [
@@ -177,4 +177,6 @@ def test_the_guidance_page_shows_protected_rules_only(open_peer: OpenPeer, tmp_p
         )
         memory.compact("s1", force=True)
     text = str(peer.call("prompt_section")["text"])
-    assert text.index(" guidance]]") < text.index("Always write dates in ISO format.") < text.index(" recalled]]")
+    assert (
+        text.index(" rules of the user: ") < text.index("Always write dates in ISO format.") < text.index(" memories: ")
+    )

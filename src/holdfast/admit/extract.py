@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from holdfast.admit import floor as junk
+from holdfast.admit.secrets import mask
 from holdfast.gate.own_words import own_words
 from holdfast.gate.reader import READER_VERSION, Sentence, read_sentences
 from holdfast.model import Kind, Provenance, Role, Turn
@@ -203,7 +204,7 @@ _GROUP_WORDS = 60
 """Words of sentences that lean on each other and are kept as one record."""
 
 # ADMIT-5: a direct statement, one that confirms what the assistant said, one that is only implied.
-_DIRECT, _CONFIRMED, _HEDGED = 0.9, 0.7, 0.6
+_DIRECT, _CONFIRMED, _HEDGED, _IMPLIED = 0.9, 0.7, 0.6, 0.5
 
 
 class DeterministicExtractor:
@@ -215,51 +216,53 @@ class DeterministicExtractor:
     def extract(self, turn: Turn, before: Sequence[Turn]) -> list[Candidate]:
         """Return the statements and rules of a turn, then slighter ones that count only if they change a record."""
         previous = before[-1] if before else None
-        own = own_words(turn.text, self._settings.own_chars)
-        pasted = [(part.start, part.end) for part in own.parts]
+        text = mask(own_words(turn.text, self._settings.own_chars).text).text
         read = read_sentences(
-            turn.text[: self._settings.own_chars],
-            previous.text if previous else "",
-            previous is not None and previous.role is turn.role,
-            pasted,
+            text, previous.text if previous else "", previous is not None and previous.role is turn.role
         )
-        read = [one for one in read if not any(start <= one.start < end for start, end in pasted)]
         asked = requested([one.text for one in read])
         groups: list[list[int]] = []
         slight: list[Candidate] = []
         for number, one in enumerate(read):
-            if one.own < (self._settings.own_asked if number in asked else self._settings.own):
+            if one.own < (self._settings.own / 2 if number in asked else self._settings.own):
                 continue
-            if self._is_kept(one, number in asked):
+            leans_back = one.alone < self._settings.alone and not _lead(before, read, number)
+            if self._is_kept(one, number in asked) and not (
+                leans_back and number not in asked and not self._is_rule(one)
+            ):
                 if groups and groups[-1][-1] == number - 1 and self._leans(read, groups[-1], number):
                     groups[-1].append(number)
                 else:
                     groups.append([number])
-            elif one.worth >= self._settings.slight and not _asks(one.text):
-                slight.append(replace(self._candidate(turn, before, read, [number], asked), slight=True))
+            elif one.worth >= self._settings.slight and not _announces(one.text):
+                slight.append(replace(self._candidate(turn, text, before, read, [number], asked), slight=True))
         slight.sort(key=lambda one: -one.durability)
-        kept = [self._candidate(turn, before, read, group, asked) for group in groups]
+        kept = [self._candidate(turn, text, before, read, group, asked) for group in groups]
         return kept + slight[: self._settings.slight_per_turn]
 
     def _is_kept(self, one: Sentence, asked: bool) -> bool:
-        return asked or one.rule >= self._settings.rule or (one.worth >= self._settings.worth and not _asks(one.text))
+        return asked or self._is_rule(one) or (one.worth >= self._settings.worth and not _announces(one.text))
+
+    def _is_rule(self, one: Sentence) -> bool:
+        return one.rule >= self._settings.rule and one.own >= self._settings.own_rule
 
     def _leans(self, read: Sequence[Sentence], group: Sequence[int], number: int) -> bool:
         """Return whether a sentence cannot be understood without the kept one before it; a rule goes with rules."""
-        is_rule = [read[at].rule >= self._settings.rule for at in (group[-1], number)]
+        is_rule = [self._is_rule(read[at]) for at in (group[-1], number)]
         words = sum(len(read[at].text.split()) for at in (*group, number))
         return read[number].alone < self._settings.alone and is_rule[0] == is_rule[1] and words <= _GROUP_WORDS
 
     def _candidate(
         self,
         turn: Turn,
+        own: str,
         before: Sequence[Turn],
         read: Sequence[Sentence],
         group: Sequence[int],
         asked: Mapping[int, str],
     ) -> Candidate:
         ones = [read[number] for number in group]
-        text = turn.text[ones[0].start : ones[-1].start + len(ones[-1].text)]
+        text = own[ones[0].start : ones[-1].start + len(ones[-1].text)]
         best = max(ones, key=lambda one: max(one.worth, one.rule))
         request = next((asked[number] for number in group if number in asked), None)
         confidence = _HEDGED if _HEDGE.search(text) else _DIRECT
@@ -271,12 +274,12 @@ class DeterministicExtractor:
         if request:
             notes["explicit"] = request
         else:
-            confidence = min(confidence, round(max(best.worth, best.rule), 2))
+            confidence = min(confidence, max(round(max(best.worth, best.rule), 2), _IMPLIED))
         if ones[0].alone < self._settings.alone and (lead := _lead(before, read, group[0])):
             notes["lead"] = lead
         if speaker := turn.metadata.get("speaker") or turn.metadata.get("name"):
             notes["speaker"] = speaker
-        is_rule = any(one.rule >= self._settings.rule for one in ones)
+        is_rule = any(self._is_rule(one) for one in ones)
         spans = read_spans(text, turn.at)
         return Candidate(
             text=text,
@@ -289,6 +292,11 @@ class DeterministicExtractor:
             criterion=READER_VERSION,
             notes=notes,
         )
+
+
+def _announces(sentence: str) -> bool:
+    """Return whether a sentence asks, or announces what follows it ("Here is the letter:")."""
+    return _asks(sentence) or sentence.rstrip().endswith(":")
 
 
 def _lead(before: Sequence[Turn], read: Sequence[Sentence], number: int) -> str:

@@ -415,7 +415,8 @@ class LlmExtractor:
             grounding = ground(text, said, least_share=settings.grounded_share, stated=alone)
             if grounding is None:
                 continue
-            own = alone and grounding.in_order and shown.turns[shown.current].origin in _OWN_WORDS
+            spoken = all(shown.turns[number].origin in _OWN_WORDS for number in (*numbers, shown.current))
+            own = alone and grounding.in_order and spoken
             if (alone and not own) or item.basis == "implied":
                 confidence = min(confidence, settings.confidence_implied)
             if not grounding.complete:

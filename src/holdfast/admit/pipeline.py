@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.admit.echo import holds_list, is_echo, recited
-from holdfast.admit.extract import Candidate, DeterministicExtractor, Extractor, Proposal, answers_question
+from holdfast.admit.extract import Candidate, Extractor, Proposal, answers_question
 from holdfast.admit.floor import judge as judge_floor
 from holdfast.admit.ledger import Earlier, Heard, Ledger, nearest_earlier
 from holdfast.admit.llm import Proposed, unpack
@@ -93,7 +93,7 @@ class Reader:
     def read(self, said: Sequence[_Said]) -> dict[int, Read]:
         """By the turn's place in the log; what the log says a model proposed, else what rules find."""
         proposed = {turn.seq: self._proposed(turn) for turn, _ in said}
-        by_rules = [(turn, before) for turn, before in said if proposed[turn.seq] is None]
+        by_rules = [(self.own_turn(turn), before) for turn, before in said if proposed[turn.seq] is None]
         ruled = {turn.seq: found for (turn, _), found in zip(by_rules, self._extract(by_rules), strict=True)}
         found = {}
         for turn, before in said:
@@ -126,9 +126,7 @@ class Reader:
         return None if proposed is None or proposed.by_rules else proposed
 
     def _extract(self, said: Sequence[_Said]) -> list[list[Candidate]]:
-        """Our own extractor reads whole turns, to see what is pasted in its context; others are given the own words."""
-        whole = isinstance(self._extractor, DeterministicExtractor)
-        return [self._extractor.extract(turn if whole else self.own_turn(turn), before) for turn, before in said]
+        return [self._extractor.extract(turn, before) for turn, before in said]
 
     def _most(self, turn: Turn) -> int:
         """Statements that are looked at: more than make records where some of them may be a list that was recalled."""
@@ -172,7 +170,7 @@ def _heard(before: Sequence[Turn]) -> list[str]:
     What was recalled for the session, and its rule files, are told by their form (admit/own_words.py) and by what they
     repeat (admit/echo.py): the log does not know what a context showed, and a rebuild must decide the same.
     """
-    return [one.text for one in before if one.role is not Role.USER]
+    return [one.text for one in before if one.role is Role.ASSISTANT and one.origin is not Origin.AGENT]
 
 
 # --- One batch of turns, judged in order: gate, extract, floor, compare. What is decided is collected as changes.
@@ -347,9 +345,7 @@ class Judge:
             if refused := one.refused or next(kept):
                 self._refuse(turn, one.candidate.text, *refused)
         seqs = {one.id: one.seq for one in (*read.before, turn)} if read.kept else {}
-        replaced = self._placing.replaced_by(
-            turn, self._reader.own_words(turn).text, read.kept, read.vectors, first
-        )
+        replaced = self._placing.replaced_by(turn, self._reader.own_words(turn).text, read.kept, read.vectors, first)
         for number, (candidate, vector) in enumerate(zip(read.kept, read.vectors, strict=True)):
             if late[number] is None:
                 sources = tuple(seqs[turn_id] for turn_id in candidate.turn_ids if turn_id in seqs)

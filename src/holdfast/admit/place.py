@@ -110,9 +110,7 @@ class Placing:
                 if not fitting or near.at >= turn.at or not is_replaced(near.text, candidate.text, said):
                     continue
                 best[near.id] = max(best.get(near.id, (-1.0, 0)), (near.cosine, -number))
-        return [
-            frozenset(one for one, (_, at) in best.items() if at == -number) for number in range(len(candidates))
-        ]
+        return [frozenset(one for one, (_, at) in best.items() if at == -number) for number in range(len(candidates))]
 
     def _neighbours(self, turn: Turn, candidate: Candidate, vector: NDArray[np.float32], row: int) -> list[Neighbour]:
         """The records it may repeat, which are near in meaning, and those it may replace, which share its words."""

@@ -8,7 +8,7 @@ and the rest may be summarised.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from holdfast.admit.secrets import mask
@@ -103,8 +103,9 @@ def clusters(turns: Iterable[Turn], size: int = CompactSettings().size) -> list[
     return [tuple(cluster) for cluster in found]
 
 
-_OWN, _RULE, _UNSURE = 0.5, 0.35, 0.1
-"""Probabilities from which a sentence is the user's own, is a rule, and is one if the patterns say so too."""
+_OWN, _RULE, _NORM = 0.5, 0.35, 0.5
+"""Probabilities from which a sentence is the user's own, is a rule for the assistant, and is a norm for anybody if the
+patterns say so too."""
 
 
 def _protect(turns: Sequence[Turn], booster: Booster, settings: CompactSettings) -> tuple[list[Shard], list[Excerpt]]:
@@ -112,11 +113,12 @@ def _protect(turns: Sequence[Turn], booster: Booster, settings: CompactSettings)
     shards: list[Shard] = []
     excerpts: list[Excerpt] = []
     doubtful: list[Turn] = []
-    for turn in turns:
-        found: list[Norm] = []
+    for said in turns:
+        turn, found = said, list[Norm]()
         if turn.origin is Origin.USER and turn.stability >= settings.stability:
-            found, may_be = _own_rules(turn.text[: settings.turn_chars])
-            if not found and may_be and len(turn.text) <= settings.shard_chars and surface_hint(turn.text):
+            turn = replace(turn, text=mask(turn.text).text)
+            found, has_own = _own_rules(turn.text[: settings.turn_chars])
+            if not found and has_own and len(turn.text) <= settings.shard_chars and surface_hint(turn.text):
                 doubtful.append(turn)
                 continue
         if not found:
@@ -139,29 +141,22 @@ def _protect(turns: Sequence[Turn], booster: Booster, settings: CompactSettings)
 
 
 def _own_rules(text: str) -> tuple[list[Norm], bool]:
-    """Return the rules among the user's own sentences, and whether another of them may be one.
+    """Return the rules among the user's own sentences, and whether there are own sentences at all.
 
     The reader judges whose words a sentence is and whether it is meant for the assistant: an order in a mail that the
-    user shows is no rule of the user's (RULE-4). What the patterns call a rule counts unless the reader is sure it is
-    none (COMP-9).
+    user shows is no rule of the user's (RULE-4). A norm for others counts if the patterns find it too (COMP-9).
     """
     pasted = [(part.start, part.end) for part in own_words(text).parts]
-    read = [
-        one
-        for one in read_sentences(text, pasted=pasted)
-        if one.own >= _OWN and not any(start <= one.start < end for start, end in pasted)
-    ]
+    read = [one for one in read_sentences(text, pasted=pasted) if one.own >= _OWN]
     cues = {norm.start: norm for norm in norms(text, in_doubt=True)}
     found: list[Norm] = []
-    may_be = False
     for one in read:
         stop = one.start + len(one.text)
         cue = next((norm for start, norm in cues.items() if one.start <= start < stop), None)
-        may_be = may_be or one.rule >= _UNSURE
-        if one.rule >= _RULE or (cue is not None and one.rule >= _UNSURE):
+        if one.rule >= _RULE or (cue is not None and one.norm >= _NORM):
             modality, words = (cue.modality, cue.cue) if cue else (Modality.PRESCRIPTION, "the reader")
             found.append(Norm(one.text, one.start, stop, modality, words))
-    return found, may_be
+    return found, bool(read)
 
 
 def _guidance_cosines(turns: Sequence[Turn], booster: Booster) -> list[float]:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from holdfast.context.assemble import items_of
+from holdfast.context.budget import Pieces
 from holdfast.context.render import ContextFrame, Item, render
 from holdfast.context.tiers import is_own_word, repeated_rules, why_gone, with_lead
 from holdfast.model import Kind, Record
 from holdfast.models.tokens import TokenCounter
-from holdfast.results import StandingSection, Tier
+from holdfast.results import ContextReceipt, StandingSection, Tier
 from holdfast.store.snapshot import Snapshot
 
 _KINDS = (Kind.GUIDANCE, Kind.PREFERENCE, Kind.DECISION, Kind.FACT)
@@ -43,7 +45,17 @@ def standing_section(
             continue
         text, tokens = longer, count
         taken.append(record)
-    return StandingSection(text, tokens, tuple(taken))
+    pieces = Pieces(frame, counter)
+    receipt = ContextReceipt(
+        "standing",
+        f"{len(taken)} records; {tokens} of {budget} tokens",
+        budget=budget,
+        tokens=tokens,
+        frame_tokens=pieces.frame_tokens,
+        counter=counter.name,
+        items=items_of(tiers, pieces),
+    )
+    return StandingSection(text, tokens, tuple(taken), receipt)
 
 
 def _surest(view: Snapshot) -> Iterator[Record]:

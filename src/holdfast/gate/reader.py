@@ -175,6 +175,7 @@ class Network:
 
 _WEIGHTS = "reader.npz"
 READER_VERSION = "reader-1"
+MOST_AT_AN_END = 24
 _HEADS = ("worth", "alone", "rule", "own", "norm")
 
 
@@ -206,16 +207,23 @@ def _network() -> Network:
 def read_sentences(
     text: str, previous: str = "", same_speaker: bool = False, pasted: Sequence[tuple[int, int]] = ()
 ) -> list[Sentence]:
-    """Judge every sentence of a turn. `pasted` says which parts are known not to be the user's own words."""
-    return [
-        _judge(text, span, previous, same_speaker, any(start < sum(span) // 2 < end for start, end in pasted))
-        for span in sentence_spans(text)
-    ]
+    """Judge the sentences of a turn. `pasted` says which parts are known not to be the user's own words.
+
+    Of a very long turn, which is a document, the first and the last sentences outside of `pasted` are judged.
+    """
+    spans = [span for span in sentence_spans(text) if not _inside(span, pasted)]
+    if len(spans) > 2 * MOST_AT_AN_END:
+        spans = spans[:MOST_AT_AN_END] + spans[-MOST_AT_AN_END:]
+    return [_judge(text, span, previous, same_speaker) for span in spans]
+
+
+def _inside(span: tuple[int, int], parts: Sequence[tuple[int, int]]) -> bool:
+    return any(start < sum(span) // 2 < end for start, end in parts)
 
 
 @lru_cache(maxsize=2048)
-def _judge(text: str, span: tuple[int, int], previous: str, same_speaker: bool, pasted: bool) -> Sentence:
-    logits = _network().run(sentence_tokens(text, span, previous, same_speaker, pasted))
+def _judge(text: str, span: tuple[int, int], previous: str, same_speaker: bool) -> Sentence:
+    logits = _network().run(sentence_tokens(text, span, previous, same_speaker))
     chances = 1.0 / (1.0 + np.exp(-logits[: len(_HEADS)].astype(np.float64)))
     kinds = logits[len(_HEADS) + 1 : len(_HEADS) + len(KINDS)]
     worth, alone, rule, own, norm = (round(float(one), 4) for one in chances)

@@ -199,6 +199,11 @@ class HitCollector:
 _AS_WELL = 0.8  # of the words that the earlier holds: the later is about what was asked too
 _RELATED = 0.33  # of its nearness: "I moved to Ghent" is less near to "where do I live?" than "I live in Porto"
 _ASKED_CHARS = 400
+_QUESTION = re.compile(
+    r"[?？؟][\"'”’) ]*$|^(?:who|what|when|where|which|why|how|tell me|remind me|list|summari[sz]e|do|does|did|is|are|was"
+    r"|were|can|could|will|would|have|has)\b",
+    re.IGNORECASE,
+)
 _STATES = re.compile(r"[.!;\n](?=\s+\S)")
 """A sentence beside the question: the turn says something too."""
 _TOLD_BY = (Provenance.USER_STATED, Provenance.AUTHORED)
@@ -212,7 +217,7 @@ def current_first(
     words: NDArray[np.float32],
     cosines: Mapping[int, float],
     named: frozenset[str],
-    replaced: Mapping[int, int],
+    replaced: Mapping[int, int] | None = None,
 ) -> tuple[list[int], dict[int, int]]:
     """Return the positions with each replaced one right after what replaced it, and the map from older to newer.
 
@@ -226,7 +231,7 @@ def current_first(
         for old, new in _among(nouns, links)
         if (words[new] >= _AS_WELL * words[old] > 0 or cosines.get(new, 0.0) >= _RELATED * cosines.get(old, 0.0) > 0)
         and not _asks_for_old(nouns[old].text, nouns[new].text, named)
-    } | dict(replaced)
+    } | dict(replaced or {})
     for number, first in enumerate(order):
         for second in order[number + 1 :]:
             older, newer = sorted((first, second), key=lambda at: (nouns[at].at, at))
@@ -559,21 +564,25 @@ def _read(
 
 
 def _statements_first(order: list[int], nouns: Mapping[int, Turn | Record], question: str) -> list[int]:
-    """Return the positions with turns that only ask behind the others; a turn that repeats the question is no hit."""
-    asked = " ".join(question.split()).casefold()
-    kept = [at for at in order if at not in nouns or not _repeats(nouns[at], asked)]
-    return sorted(kept, key=lambda at: at in nouns and only_asks(nouns[at]))
+    """Return the positions with turns that only ask behind the others (BEL-5).
+
+    A question that was asked before in the same words is no hit; a statement in these words is the first.
+    """
+    asked = _folded(question)
+    same = {at for at in order if at in nouns and _folded(nouns[at].text) == asked}
+    kept = [at for at in order if at not in same or not _QUESTION.search(nouns[at].text)]
+    return sorted(kept, key=lambda at: (at not in same, at in nouns and only_asks(nouns[at])))
 
 
-def _repeats(noun: Turn | Record, asked: str) -> bool:
-    return isinstance(noun, Turn) and noun.role is Role.USER and " ".join(noun.text.split()).casefold() == asked
+def _folded(text: str) -> str:
+    return " ".join(text.split()).casefold()
 
 
 def only_asks(noun: Turn | Record) -> bool:
-    """Return whether a turn of the user's holds nothing but questions: it is no evidence of anything (BEL-5)."""
-    if not isinstance(noun, Turn) or noun.role is not Role.USER or not noun.text.rstrip("\"'”’) ").endswith("?"):
+    """Return whether a turn of the user's holds nothing but questions: it is no evidence of anything."""
+    if not isinstance(noun, Turn) or noun.role is not Role.USER or len(noun.text) > _ASKED_CHARS:
         return False
-    return len(noun.text) <= _ASKED_CHARS and not _STATES.search(noun.text)
+    return _QUESTION.search(noun.text) is not None and not _STATES.search(noun.text)
 
 
 def _successors(
