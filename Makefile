@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo quick test test-postgres check lint types layers torture surfaces browser bench conformance contract clean
+.PHONY: demo quick test test-postgres check lint types layers torture surfaces browser bench conformance contract reference clean
 
 $(READY): pyproject.toml bench/pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -58,7 +58,7 @@ torture: $(READY)  ## 200 kills, 8 processes, 200 erases, 60 lives cut anywhere:
 surfaces: $(READY)  ## every path of the OpenAPI document 300 times, and a small load: minutes, not seconds
 	$(BIN)/python -m pytest -m long tests/serve/http tests/bench/test_serve_bench.py
 
-bench: $(READY)  ## the figures of docs/performance.md
+bench: $(READY)  ## the figures of docs/evidence/performance.md
 	$(BIN)/holdfast bench speed --records 100000 --json speed.json
 	$(BIN)/holdfast bench serve --seconds 60 --processes 2 --json serve.json
 
@@ -70,6 +70,9 @@ conformance: $(READY)  ## the MCP server before the inspector and the conformanc
 
 contract: $(READY)  ## write contract/ anew from the typed definitions
 	$(BIN)/python -m holdfast_bench.contract contract
+
+reference: $(READY)  ## write the generated parts of docs/reference anew
+	$(BIN)/python -m holdfast_bench.reference docs/reference
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis build dist

@@ -235,8 +235,8 @@ class Memory:
         """Store one message. When this returns, it is on disk; a heartbeat is not stored and returns None.
 
         A list of content parts becomes several turns, all or none of them: the message's own text, and every tool
-        result, document or file (docs/content.md). What is returned is the turn of the own text, or the first turn if
-        there is none; `ingest_many` returns them all.
+        result, document or file (docs/reference/content.md). Returns the turn of the own text, or the first if there is
+        none; `ingest_many` returns them all.
         """
         now = self._shared.clock()
         read = read_turns(
@@ -263,8 +263,8 @@ class Memory:
         """Store a conversation; if it was stored before, only new turns are added (LOG-7).
 
         Gives the turns of each message in order (none for a heartbeat), whether they were new or known: one for a
-        message of plain text, one for each other content part (docs/content.md). All messages are checked before the
-        first is written.
+        message of plain text, one for each other content part (docs/reference/content.md). All messages are checked
+        before the first is written.
         """
         now = self._shared.clock()
         self._session(session)
@@ -715,7 +715,7 @@ class Memory:
         self._engine.worker.flush(self.namespace, None, progress)
 
     def janitor(self, dry_run: bool = False, cull: bool = False, undo: str | None = None) -> JanitorResult:
-        """Lower the confidence of records that were never retrieved (docs/upkeep.md), weekly; `undo` reverts a run.
+        """Lower the confidence of records that were never retrieved (docs/how-to/upkeep.md); `undo` reverts a run.
 
         With `cull` what is not the user's own word is hidden instead, as `forget` does; nothing is destroyed.
         """
@@ -728,7 +728,7 @@ class Memory:
         return janitor.tidy(self._store, self.namespace, self._settings.janitor, self._shared.clock(), dry_run, cull)
 
     def doctor(self, fix: bool = False, progress: Progress | None = None, *, alone: bool = False) -> Diagnosis:
-        """Check the health of this namespace: copies, junk, loops, secrets, orphans, drift (docs/upkeep.md).
+        """Check the health of this namespace: copies, junk, loops, secrets, orphans, drift (docs/how-to/upkeep.md).
 
         With `fix`, damaged views are dropped and derived again from the log; no turn and no act is touched. With
         `alone` the store's integrity is left out, which is about other namespaces too.
@@ -767,7 +767,7 @@ class Memory:
         )
 
     def export(self, path: str | os.PathLike[str] | BinaryIO, progress: Progress | None = None) -> ExportResult:
-        """Write this namespace's log to a JSONL file: every turn and act, in order (docs/transfer.md)."""
+        """Write this namespace's log to a JSONL file: every turn and act, in order (docs/how-to/transfer.md)."""
         from holdfast.upkeep.transfer import export_log
 
         return export_log(self._store, self.namespace, path, self._shared.clock(), progress)

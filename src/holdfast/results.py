@@ -423,7 +423,7 @@ class ImportResult:
     known: int
     """Lines that were in the log already."""
     left_out: int
-    """Acts without meaning in a log that was not empty (docs/transfer.md)."""
+    """Acts without meaning in a log that was not empty (docs/how-to/transfer.md)."""
     seconds: float
     erased: int = 0
     """Lines that were erased here before; they are not imported."""

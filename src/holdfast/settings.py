@@ -78,7 +78,7 @@ class IndexSettings:
     is not, and derived work takes a tenth longer."""
     gather_s: float = 0.05
     """Seconds that the first turn after a pause waits for others to share its batch: a loop of single ingests would
-    otherwise wait for a commit of derived work after every turn (docs/performance.md)."""
+    otherwise wait for a commit of derived work after every turn (docs/evidence/performance.md)."""
     gather_most_s: float = 1.0
     """… and while turns keep coming, twice as long each time, up to this; flush waits for none of it. 50 turns a second
     in batches of a second take half the processor that they take in batches of .1 s. Until then a turn is found by its
@@ -103,7 +103,8 @@ class IndexSettings:
 @dataclass(frozen=True)
 class RecallSettings:
     """Ranking of search results. The weights are in standard deviations over what is searched; they were chosen on the
-    development halves of three public sets at once, each confirmed on the set that was left out (docs/recall.md).
+    development halves of three public sets at once, each confirmed on the set that was left out
+    (docs/evidence/retrieval.md).
     """
 
     k1: float = 0.2
@@ -179,7 +180,7 @@ class RecallSettings:
 
 @dataclass(frozen=True)
 class ThemeSettings:
-    """Themes of a period (docs/themes.md); shares are cosines after what is common to all turns is taken away."""
+    """Themes of a period (docs/how-to/themes.md). Shares are cosines, after removing what all turns have in common."""
 
     turns: int = 10_000
     """Turns that are read; of more an even part is, the same each time. Reading them takes most of the time."""
@@ -510,7 +511,7 @@ class AuthoredSettings:
 
 @dataclass(frozen=True)
 class ContextSettings:
-    """Contents of a context (docs/context.md)."""
+    """Contents of a context (docs/design/context.md)."""
 
     share: float = 0.25
     """Of the host's whole budget (`prompt_budget`), for everything Holdfast adds (CTX-2)."""
@@ -535,7 +536,8 @@ class ContextSettings:
     """When the budget chooses, a memory's score less this for each time that it is e times as long as …"""
     length_free: int = 80
     """… this many tokens. Chosen looking at all of LoCoMo's, LongMemEval's and BEAM's development questions, and no
-    worse on either half of them (docs/context.md); without it long answers push out the lines that hold the facts."""
+    worse on either half of them (docs/evidence/context.md); without it long answers push out the lines that hold the
+    facts."""
     coverage: float = 0.3
     """Boost for each word of the question that no memory chosen so far has: both halves of a question before a third
     wording of one. It changed one question in 450 for the better and one for the worse."""
@@ -562,7 +564,7 @@ _CENTURY = 1200  # months: older than anybody's memory, and the calendar still r
 
 @dataclass(frozen=True)
 class JanitorSettings:
-    """Lowering of the confidence of records that are never retrieved (docs/upkeep.md); the months are KEEP-2's."""
+    """Lowering of the confidence of records that nobody retrieves (docs/how-to/upkeep.md); the months are KEEP-2's."""
 
     count: bool = True
     """Count retrievals. Off: the janitor does nothing, because it has no counts."""
@@ -594,7 +596,7 @@ class JanitorSettings:
 
 @dataclass(frozen=True)
 class DoctorSettings:
-    """The shares of memories above which a store is not healthy (docs/upkeep.md).
+    """The shares of memories above which a store is not healthy (docs/how-to/upkeep.md).
 
     The demo's month has no copy, near copy, junk, loop or secret. A limit allows for what an operator had remembered
     twice and for rules that err; a store that grew without a gate is far above it.
@@ -642,7 +644,7 @@ class TransferSettings:
 
 @dataclass(frozen=True)
 class ServeSettings:
-    """Limits of the servers (docs/rpc.md, docs/http.md)."""
+    """Limits of the servers (docs/reference/rpc.md, docs/reference/http.md)."""
 
     max_request_bytes: int = 80 * 1024 * 1024
     """A longer request is refused unread: the largest turn (log.max_text_bytes) and room for its envelope."""
@@ -672,7 +674,7 @@ class ServeSettings:
     59 with 8, p50), but a long history must not keep every other turn waiting."""
     switch_s: float = 0.0005
     """Seconds after which a computing thread lets another run (Python's default: .005). A search waits for the others
-    each time it comes back from the disk, some forty times; measured in docs/performance.md."""
+    each time it comes back from the disk, some forty times; measured in docs/evidence/performance.md."""
     header_s: float = 30.0
     """A connection that has not said in this time what it wants is closed, before its first request and after each."""
     body_s: float = 30.0
@@ -684,7 +686,7 @@ class ServeSettings:
     store open."""
     trust_roles: bool = False
     """MCP clients speak for the user: `memory_remember` and the role user of `memory_ingest` are the user's words. For
-    a host whose own code calls the tools; a model that may call them writes as itself (TRUST-2, docs/mcp.md)."""
+    a host whose own code calls the tools; a model that may call them writes as itself (docs/threat-model.md)."""
     calls_per_s: float = 1000.0
     """Requests of one credential; far above what two cores answer, so that it stops nothing but a loop gone wild."""
     calls_at_once: int = 2000
@@ -717,7 +719,7 @@ class ServeSettings:
 
 @dataclass(frozen=True)
 class InspectorSettings:
-    """Sizes of the inspector's pages (docs/inspector.md)."""
+    """Sizes of the inspector's pages (docs/how-to/inspector.md)."""
 
     page: int = 50
     """Turns, records or sessions a page: three screens, and a few milliseconds to read."""
@@ -741,7 +743,7 @@ class InspectorSettings:
 
 @dataclass(frozen=True)
 class McpSettings:
-    """Sizes of the MCP server's answers (docs/mcp.md)."""
+    """Sizes of the MCP server's answers (docs/reference/mcp.md)."""
 
     line_chars: int = 600
     """Characters of an item's text in a tool's answer, about 150 tokens: ten hits are then as long as one page. The
@@ -762,7 +764,7 @@ class McpSettings:
 @dataclass(frozen=True)
 class TokenSettings:
     counter: str = "estimate"
-    """estimate | o200k | cl100k | tokenizer:PATH (a tokenizer.json); what each costs and misses: docs/context.md"""
+    """estimate | o200k | cl100k | tokenizer:PATH (a tokenizer.json); errors: docs/evidence/context.md"""
     factor: float = 1.0
     """Counts are multiplied by this, for a model whose own tokenizer cannot be had: compare one of its bills."""
 

@@ -53,7 +53,7 @@ def test_the_figures_of_a_small_set(tmp_path: Path) -> None:
     figures = run([write_talk(tmp_path / "talk.json", 1), labelled], turns=0)
     assert (figures["recall@10_before"], figures["recall@10_after"]) == (1.0, 1.0)
     assert 0 < float(str(figures["active_tokens_ratio"])) < 0.65  # a hundred rules in 260 turns stay
-    assert int(str(figures["rules_kept"])) > 90  # the whole list is measured on real sets, docs/compaction.md
+    assert int(str(figures["rules_kept"])) > 90  # the whole list is measured on real sets, docs/evidence/compaction.md
     assert figures["planted_rules_kept"] == 0
     assert figures["unfaithful"] == 0
     assert figures["detector"]["own"]["development"]["recall"] == 1.0  # type: ignore[index]

@@ -1,6 +1,6 @@
 """The inspector in a real browser: it opens, stays silent, asks nobody else, and what is stored does no harm.
 
-`make browser` runs it; with HOLDFAST_PICTURES it leaves the pictures of docs/inspector.md in that folder.
+`make browser` runs it; with HOLDFAST_PICTURES it leaves the pictures of docs/how-to/inspector.md in that folder.
 """
 
 from __future__ import annotations

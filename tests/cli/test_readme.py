@@ -1,4 +1,4 @@
-"""README is true: its tour runs as printed, its figures are those of the pages it names, every link leads somewhere."""
+"""The tutorial runs as printed, and README's figures are those of the pages it names."""
 
 from __future__ import annotations
 
@@ -17,50 +17,44 @@ from holdfast.cli import main
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+TUTORIAL = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
 
 _ID = re.compile(r"\b[tr]-[0-9a-f]{20,21}\b")
-_MINE = re.compile(
-    r"\w{3} \d{1,2} (?!Sep)\w{3} \d{4} \d\d:\d\d"  # a time of the run; the sample month is a September
+_VARIES = re.compile(
+    r"\w{3} \d{1,2} \w{3} (?!2026)\d{4} \d\d:\d\d|\w{3} \d{1,2} (?!Mar|Apr|May)\w{3} 2026 \d\d:\d\d"  # of the run
     r"|\d+\.\d+(?= s\b)"
     r"|(?<=score )\d+\.\d+"
     r"|(?<=memory )\w{12}(?= )"  # the mark of a frame
 )
 
 
-def section(name: str) -> str:
-    return README.split(f"\n## {name}\n", 1)[1].split("\n## ", 1)[0]
-
-
 def tour() -> Iterator[tuple[str, list[str]]]:
-    """Every command of the tour with the output that README shows."""
-    said: list[str] = []
+    """Yield every command of the tutorial with the output that it shows."""
+    shown: list[str] = []
     command = ""
-    for line in section("A tour").splitlines():
+    for line in TUTORIAL.splitlines():
         if line.startswith("    $ "):
             if command:
-                yield command, said
-            command, said = line.removeprefix("    $ "), []
-        elif line.startswith("    "):
-            said.append(line.removeprefix("    ").rstrip())
-    yield command, said
+                yield command, shown
+            command, shown = line.removeprefix("    $ "), []
+        elif command and line.startswith("    "):
+            shown.append(line.removeprefix("    ").rstrip())
+    yield command, shown
 
 
 class Shell:
-    """So much of a shell as the tour needs. Commands run in this process: starting Python for each takes longer."""
+    """Runs the commands of the tutorial, in this process where it can: starting Python for each takes longer."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
         self._monkeypatch, self._capfd = monkeypatch, capfd
 
     def run(self, command: str) -> str:
         words = shlex.split(command)
-        if "|" in words:
-            path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-            env = {**os.environ, "PATH": path}
-            return subprocess.run(command, shell=True, env=env, check=True, capture_output=True, text=True).stdout
         if words[0] == "echo":
             assert words[2] == ">"
             Path(words[3]).write_text(f"{words[1]}\n", encoding="utf-8")
+        elif words[0] == "python":
+            subprocess.run([sys.executable, *words[1:]], check=True, env={**os.environ})
         elif words[0] == "export":
             for name, value in (word.split("=", 1) for word in words[1:]):
                 self._monkeypatch.setenv(name, value)
@@ -73,52 +67,50 @@ class Shell:
         return ""
 
 
-def agree(shown: list[str], said: list[str], ids: dict[str, str]) -> None:
-    """Every line that README shows was said, in this order, without a gap but where it has `…`; learns the ids."""
+def compare(shown: list[str], printed: list[str], ids: dict[str, str]) -> None:
+    """Check that every line of the tutorial was printed, in order, with gaps only where it has `…`; learn the ids."""
     at, gap = 0, False
     for line in shown:
         if line.strip() == "…":
             gap = True
             continue
-        found = [here for here in range(at, len(said)) if alike(line, said[here])]
-        assert found and (gap or found[0] == at), f"README: {line!r}\nsaid: {said[at : at + 5]}"
-        ids |= dict(zip(_ID.findall(line), _ID.findall(said[found[0]]), strict=True))
+        found = [here for here in range(at, len(printed)) if alike(line, printed[here])]
+        assert found and (gap or found[0] == at), f"tutorial: {line!r}\nprinted: {printed[at : at + 5]}"
+        ids |= dict(zip(_ID.findall(line), _ID.findall(printed[found[0]]), strict=True))
         at, gap = found[0] + 1, False
-    assert gap or not any(said[at:]), f"README does not show {said[at:]}"
+    assert gap or not any(printed[at:]), f"the tutorial does not show {printed[at:]}"
 
 
-def alike(shown: str, said: str) -> bool:
-    return _MINE.sub("#", _ID.sub("ID", shown)) == _MINE.sub("#", _ID.sub("ID", said.rstrip()))
+def alike(shown: str, printed: str) -> bool:
+    return _VARIES.sub("#", _ID.sub("ID", shown)) == _VARIES.sub("#", _ID.sub("ID", printed.rstrip()))
 
 
-def test_the_readme_tour_is_true(
+def test_the_tutorial_is_true(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
+    for name, kind in (("conversations.json", "json"), ("convert.py", "python")):
+        block = TUTORIAL.split(f"```{kind}\n", 1)[1].split("```", 1)[0]
+        Path(name).write_text(block, encoding="utf-8")
     shell = Shell(monkeypatch, capfd)
     ids: dict[str, str] = {}
-    commands = list(tour())
-    assert len(commands) > 20
-    for command, shown in commands:
-        said = shell.run(_ID.sub(lambda found: ids[found[0]], command))
-        agree(shown, said.splitlines(), ids)
+    steps = list(tour())
+    assert len(steps) > 10
+    for command, shown in steps:
+        printed = shell.run(_ID.sub(lambda found: ids[found[0]], command))
+        compare(shown, printed.splitlines(), ids)
 
 
 def test_the_readme_figures_are_those_of_the_docs() -> None:
-    rows = re.findall(r"^\| (.+?) \| (.+?) \| (?:.*?) \| \[\w+\]\((docs/\w+\.md)\)", section("Figures"), re.MULTILINE)
-    assert len(rows) > 10
-    for what, measured, page in rows:
+    rows = re.findall(r"^\| (.+?) \| (.+?) \| *(.*?) *\| \[\w+\]\((docs/[\w/]+\.md)\)", README, re.MULTILINE)
+    assert len(rows) >= 5
+    for measure, ours, others, page in rows:
         text = (ROOT / page).read_text(encoding="utf-8")
-        missing = [figure for figure in re.findall(r"\.?\d[\d.,]*\d|\.?\d", measured) if figure not in text]
-        assert missing == [], f"{what}: {missing} not in {page}"
+        figures = re.findall(r"\.?\d[\d.,]*\d|\.?\d", f"{ours} {others}")
+        assert [figure for figure in figures if figure not in text] == [], measure
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_link_of_the_docs_exists(page: Path) -> None:
-    links = re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text(encoding="utf-8"))
-    assert [link for link in links if not link.startswith("https://") and not (page.parent / link).exists()] == []
-
-
-def test_readme_links_to_every_page_of_docs() -> None:
-    assert [page.name for page in PAGES[2:] if f"docs/{page.name}" not in README] == []
+def test_the_readme_is_for_a_visitor() -> None:
+    assert 700 <= len(README.split()) <= 1100
+    assert "make test" in README, "what .ci/run relies on"

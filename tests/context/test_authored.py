@@ -195,7 +195,7 @@ def _processor_s(work: Callable[[], object]) -> float:
 def test_the_example_of_the_page_gives_the_table_of_the_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    page = (ROOT / "docs" / "authored.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "how-to" / "rule-files.md").read_text(encoding="utf-8")
     source = page.split("````markdown\n", 1)[1].split("````", 1)[0]
     nodes = nodes_of(source, "AGENTS.md")  # with the real detector
     shown = re.findall(r"^\| (\d+)(?:–(\d+))? \| (hard|soft|variant) \| (.*?) ?\|$", page, re.MULTILINE)
@@ -206,5 +206,5 @@ def test_the_example_of_the_page_gives_the_table_of_the_page(
 
     (tmp_path / "AGENTS.md").write_text(source, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    exec(compile(page.split("```python\n", 1)[1].split("```", 1)[0], "docs/authored.md", "exec"), {})
+    exec(compile(page.split("```python\n", 1)[1].split("```", 1)[0], "docs/how-to/rule-files.md", "exec"), {})
     assert "AGENTS.md:8 soft You must never paint a wet hull.\n" in capsys.readouterr().out

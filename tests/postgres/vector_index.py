@@ -1,9 +1,9 @@
-"""Measure an index of vectors on the server against the scan that is used, for docs/scaling.md.
+"""Measure an index of vectors on the server against the scan that is used, for docs/evidence/postgres.md.
 
     python -m tests.postgres.vector_index server 100000     # pgvector's HNSW beside the scan: minutes, to build it
     python -m tests.postgres.vector_index search 20000      # whole searches that know the scores of the nearest alone
 
-Neither is a test: an index is not built (docs/scaling.md says why), and these figures are the reason.
+Neither is a test: an index is not built (docs/evidence/postgres.md says why), and these figures are the reason.
 """
 
 from __future__ import annotations

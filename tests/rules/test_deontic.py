@@ -111,7 +111,7 @@ def test_code_quotations_and_pasted_parts_lay_nothing_down() -> None:
 
 @pytest.mark.parametrize(
     ("part", "recall", "precision"),
-    # The bars are .95 and .85. Missed (docs/compaction.md) on the two verdicts: their numbers are floors.
+    # The bars are .95 and .85. Missed (docs/evidence/compaction.md) on the two verdicts: their numbers are floors.
     # The rounds are forms that were chosen because they are hard.
     [
         ("development", 0.95, 0.85),

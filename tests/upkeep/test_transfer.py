@@ -188,7 +188,7 @@ def test_async_memory_can_export_import_and_restore(tmp_path: Path) -> None:
 
 def test_the_python_example_of_the_transfer_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    page = (Path(__file__).parents[2] / "docs" / "transfer.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "transfer.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     exec(compile(block, "transfer.md", "exec"), {})
     assert (tmp_path / "restored.db").exists()

@@ -1,7 +1,7 @@
 """Shapes of what the benchmarks write, for the contract, with an example of each.
 
-The examples show the shape of a run and are not measurements: those are in docs/recall.md, docs/quality.md,
-docs/performance.md, docs/scaling.md and docs/compaction.md, which also define the figures.
+The examples show the shape of a run and are not measurements: those are in docs/evidence, which also defines the
+figures.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """HaluMem benchmark: facts of the user are kept, inventions of the assistant are not, and updates replace old facts.
 
 Every user's dialogue goes through the production path with its own times. Memory points and turns are aligned by words
-(holdfast_bench/memories.py). docs/quality.md defines the figures.
+(holdfast_bench/memories.py). docs/evidence/records.md defines the figures.
 """
 
 from __future__ import annotations

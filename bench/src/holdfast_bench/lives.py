@@ -2,7 +2,7 @@
 
 A life is ingested session by session under a clock that stands at that session's time. Then its records are compared
 with what a careful person would have kept, its questions are searched for, its tasks are given a context, and every
-question is asked once as a turn and searched for again. docs/evaluation.md defines the figures.
+question is asked once as a turn and searched for again. docs/evidence/records.md defines the figures.
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ _GROUPS = {
 DONE, NO_SUCH_ID, MISTAKE, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 130, 141
 
 _INTERRUPTED = "interrupted; everything acknowledged is stored; run the command again to continue"
-_NO_NAMESPACE = "no namespace: give --namespace NAME, or set HOLDFAST_NAMESPACE (the login name is never used)"
+_NO_NAMESPACE = "no namespace: add --namespace NAME (usually one per user), or set HOLDFAST_NAMESPACE"
 
 
 def open_app(args: Sequence[str] = ()) -> typer.Typer:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from holdfast.settings import Settings
 
 File = Annotated[Path, argument("Probes, one JSON object per line.", "FILE")]
-Drafts = Annotated[bool, option("Include drafts, whose figures are too good.", "--drafts")]
+Drafts = Annotated[bool, option("Also ask drafts, which use their answer's words and score too high.", "--drafts")]
 Save = Annotated[Path | None, option("Save this run as a baseline.", "--save-baseline", metavar="FILE")]
 
 

@@ -45,7 +45,9 @@ def ingest(
         ),
     ] = None,
     format: Annotated[str, option("Format of the files.", "--format", metavar="auto|jsonl|json|text")] = "auto",
-    role: Annotated[str, option("Role of plain text messages.")] = "user",
+    role: Annotated[
+        str, option("Role of plain text messages: user, assistant, system or tool.", metavar="ROLE")
+    ] = "user",
     lines: Annotated[bool, option("Store each line of a plain text as a message.", "--lines")] = False,
     skip_bad: Annotated[bool, option("Skip invalid messages and report them.", "--skip-bad")] = False,
     wait: Annotated[bool, option("Wait until the new messages are embedded.", "--wait/--no-wait")] = True,
@@ -329,6 +331,6 @@ def _text_messages(source: IO[bytes], name: str, options: ReadOptions) -> Sequen
     try:
         text = source.read().decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise BadMessage(f"{name}: not UTF-8 at byte {error.start}") from error
+        raise BadMessage(f"{name}: not UTF-8 at byte {error.start}; convert the file to UTF-8") from error
     texts = text.splitlines() if options.lines else [text.strip("\r\n")]
     return [{"role": options.role, "content": one} for one in texts if one.strip()]

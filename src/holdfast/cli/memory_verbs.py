@@ -234,7 +234,7 @@ def _read_messages(name: str) -> list[dict[str, object]]:
 def compact(
     target: MemoryTarget, session: Session, force: Annotated[bool, option(HELP["compact"]["force"], "--force")] = False
 ) -> object:
-    """Replace a session's old turns by digests. Rules stay word for word, and the log keeps every turn.
+    """Replace a session's old turns with digests. Rules stay word for word, and the log keeps every turn.
 
     [dim]holdfast compact support-chat --force[/dim]
     """

@@ -100,7 +100,7 @@ def show_hits(answer: SearchAnswer, full: bool, explain: bool, status: Status | 
     if status is not None and not status.turns and not status.records:
         out.print(f"No results: namespace {printable(status.namespace)!r} is empty. Did you mean another namespace?")
     elif not answer.hits:
-        out.print("No results: no shared words, and nothing close enough in meaning.")
+        out.print("No results: nothing shares a word with the question or is close to it in meaning.")
     for rank, hit in enumerate(answer.hits, 1):
         print_hit(out, rank, hit, full)
     if explain:

@@ -34,7 +34,7 @@ def janitor(
     cull: Annotated[bool, option(HELP["janitor"]["cull"], "--cull")] = False,
     undo: Annotated[str | None, option("Undo this run, for example 2026-W19.", "--undo", metavar="RUN")] = None,
 ) -> object:
-    """Lower the confidence of old records that were never retrieved. Runs once a week; undoable.
+    """Lower the confidence of old records that were never retrieved. Runs at most once a week; --undo reverts a run.
 
     [dim]holdfast janitor --dry-run · holdfast janitor · holdfast janitor --undo 2026-W19[/dim]
     """

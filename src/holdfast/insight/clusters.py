@@ -2,7 +2,7 @@
 
 The clustering is deterministic. A seed is a vector with many near it and no earlier seed near it; a centre is attracted
 by all vectors, near ones more, so a few more of them change little. k-means and linkage, tried on the same
-conversations, changed more (docs/themes.md).
+conversations, changed more (docs/design/architecture.md).
 """
 
 from __future__ import annotations

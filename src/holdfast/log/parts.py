@@ -2,7 +2,8 @@
 
 Chat APIs put tool results, documents, files and search results into messages of role user. Their words are not the
 user's, so each such part becomes a turn of its own with the origin of its channel. Accepted are a string, a part, and
-a list of parts as in the OpenAI (chat and responses), Anthropic, Gemini and Bedrock APIs and in MCP (docs/content.md).
+a list of parts as in the OpenAI (chat and responses), Anthropic, Gemini and Bedrock APIs and in MCP
+(docs/reference/content.md).
 A part of an unknown type counts as a tool's.
 """
 

@@ -2,7 +2,8 @@
 
 The estimate splits a text into the pieces that byte-pair tokenizers work on (words with the blank before them, three
 digits, signs, line ends). Each piece costs what such pieces cost on average in o200k, by length, script and whether the
-word is a common English one. docs/context.md has the measured error; training/tokens.py fits and measures the costs.
+word is a common English one. docs/evidence/context.md has the measured error; training/tokens.py fits the
+costs.
 
 No piece crosses a line end that is followed by a visible character, so the count of a text is at most the sum of the
 counts of its lines: a budget may be kept line by line.

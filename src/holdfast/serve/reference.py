@@ -26,7 +26,7 @@ ABOUT: Mapping[str, str] = {
     "themes": "Summarise a period: groups of related turns, the largest first, with the words that name them.",
     "context": "Add what a model should know to its messages, within a token budget.",
     "standing": "Return a short prompt section with the standing facts and rules of this memory's owner.",
-    "compact": "Replace a session's old turns by digests. Rules stay word for word, and the log keeps every turn.",
+    "compact": "Replace a session's old turns with digests. Rules stay word for word, and the log keeps every turn.",
     "expand": "Return the turns that a summary, or any other record, was made from.",
     "active": "Show what currently represents a session: digests and guidance first, then the remaining turns.",
     "remember": "Store an explicit memory; no gate judges it. What a model writes is kept as its note.",

@@ -1,4 +1,4 @@
-"""The tour of docs/http.md: every line of it is sent to a server."""
+"""The tour of docs/how-to/serve.md: every line of it is sent to a server."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from tests.serve.http.http_peers import Server, served
 
-PAGE = Path(__file__).parents[3] / "docs" / "http.md"
+PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "serve.md"
 
 
 def said(server: Server, line: str) -> tuple[int, str]:

@@ -23,7 +23,7 @@ from tests.serve.mcp.mcp_peers import PATIENT, connected, in_process
 
 pytestmark = pytest.mark.requirement("API-4")
 
-DOCS = Path(__file__).parents[3] / "docs" / "mcp.md"
+DOCS = Path(__file__).parents[3] / "docs" / "reference" / "mcp.md"
 
 
 @pytest.mark.requirement("API-1")

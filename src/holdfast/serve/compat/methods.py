@@ -1,4 +1,4 @@
-"""The thirteen methods of openclaw-memory-libravdb, with its requests and responses (docs/rpc.md).
+"""The thirteen methods of openclaw-memory-libravdb, with its requests and responses (docs/reference/rpc.md).
 
 `userId` may be given to every one of them: it names the memory. Without it the collection names it, or else the
 connection's namespace is used.

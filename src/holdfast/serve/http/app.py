@@ -118,7 +118,7 @@ def _count_behind(memories: Memories) -> dict[str, int]:
 
 async def _routing_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    kind, advice = _ROUTING_ERRORS.get(error.status_code, ("Refused", "See docs/http.md."))
+    kind, advice = _ROUTING_ERRORS.get(error.status_code, ("Refused", "See docs/reference/http.md."))
     failure = Failure(kind, str(error.detail), advice, INVALID_REQUEST, error.status_code)
     return problem_response(failure, error.headers)
 

@@ -177,7 +177,9 @@ class AccessPolicy:
         host = self._check_host(scope)
         origin = self._check_origin(scope, host)
         if not is_plain_path(scope.get("raw_path") or scope["path"].encode()):
-            raise HttpProblem(400, "BadPath", "the path is not a plain one", "See docs/http.md for the paths.")
+            raise HttpProblem(
+                400, "BadPath", "the path has .., //, an encoded slash or an invalid character", "Use a plain path."
+            )
         caller = self._identify(scope)
         if caller.credential is not Credential.TOKEN and scope["method"] not in _READING and origin is None:
             raise HttpProblem(

@@ -13,7 +13,7 @@ _REFS = "#/components/schemas/"
 _DEFS = "#/$defs/"
 _NAMESPACE = {"$ref": "#/components/parameters/Namespace"}
 _ERRORS = {
-    "400": "The body is not JSON, the path is not a plain one, or no namespace is named.",
+    "400": "The body is not JSON, the path is irregular (.., //, %2f), or no namespace is named.",
     "401": "The token is missing or wrong.",
     "403": "Wrong Host or Origin, or the memory of another namespace.",
     "404": "Unknown id or session in this namespace.",

@@ -202,7 +202,7 @@ def _not_let_in(place: str, message: str) -> StoreError:
 def _no_room(place: str, message: str) -> StoreError:
     return StoreBusy(
         f"{place} has no connection left ({message}). Try again, lower store.connections, or raise max_connections of "
-        "the server (docs/scaling.md)"
+        "the server (docs/how-to/postgres.md)"
     )
 
 

@@ -316,7 +316,7 @@ class PostgresDatabase:
 
         From then on no query can read them, and the server overwrites the space as it needs it. Until it does, bytes
         may be left in free space of its files, and in its WAL, replicas and backups for as long as those are kept. Only
-        the operator of the server has power over that (docs/erase.md).
+        the operator of the server has power over that (docs/how-to/erase.md).
         """
         with self.reading("") as tx:
             erased = tx.every_unswept()
@@ -402,7 +402,7 @@ class PostgresDatabase:
             raise StoreError(
                 f"{self.location} has no Citus, so there is nothing to spread over; nothing was changed. Put citus "
                 "into shared_preload_libraries, run CREATE EXTENSION citus and add nodes, or leave it: one server "
-                "serves a store without it (docs/scaling.md)"
+                "serves a store without it (docs/how-to/postgres.md)"
             )
         with self.session() as connection, connection.transaction():
             connection.execute(distribution().encode(), prepare=False)
