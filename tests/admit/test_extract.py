@@ -213,3 +213,24 @@ def test_no_text_can_hold_it_up() -> None:
         begun = time.process_time()
         requested([(unit * 600)[:600]] * 200)
         assert time.process_time() - begun < 1.0
+
+
+@pytest.mark.requirement("BEL-2")
+def test_a_sentence_that_leans_on_the_one_before_it_is_kept_with_it(memory: Memory) -> None:
+    text = "My brother Tom moved to Oslo in March. He works at the harbour there."
+    records = told(memory, text)[text]
+    assert any(record.display == text for record in records)
+    assert not any(record.display.startswith("He") for record in records)
+
+
+@pytest.mark.requirement("BEL-2")
+def test_what_cannot_be_understood_alone_makes_no_record(memory: Memory) -> None:
+    assert told(memory, "I prefer the blue one.") == {"I prefer the blue one.": []}
+
+
+@pytest.mark.requirement("BEL-2")
+def test_a_record_names_its_speaker(memory: Memory) -> None:
+    turn = memory.ingest("I live in Cork and work as a nurse.", metadata={"speaker": "Maeve"})
+    memory.flush()
+    [record] = memory.why(turn.id).records
+    assert record.text == "I live in Cork and work as a nurse." and record.display == f"Maeve: {record.text}"

@@ -55,7 +55,8 @@ def test_clusters_are_complete_disjoint_and_chronological(minutes: list[int], si
 
 
 LONG = (
-    "The yard was quiet today and Ottilie came by with two buckets of paint. And please, from now on write all lengths in centimetres. "
+    "The yard was quiet today and Ottilie came by with two buckets of paint. "
+    "And please, from now on write all lengths in centimetres. "
     + "She told me about her winter in Bergen, where she repaired three dinghies and a ferry. " * 9
     + "And when I ask for prices, give them in euros. Then we had soup."
 )

@@ -120,7 +120,7 @@ def test_guidance_keeps_within_its_share_and_recall_is_starved_before_it(world: 
 @given(WORLDS, BUDGETS)
 def test_rules_of_the_user_that_did_not_fit_are_counted_in_one_line(world: World, budget: int) -> None:
     made, pieces, _ = shared_out(world, budget)
-    missing = [one for one in made.verdicts if one.tier is Tier.ELEVATED and "no room" in one.reason]
+    missing = [one for one in made.decisions if one.tier is Tier.ELEVATED and "no room" in one.reason]
     limit = made.limits[Tier.ELEVATED]
     assert limit is not None
     if missing and limit >= 30:

@@ -17,7 +17,7 @@ from holdfast.errors import InputError
 from holdfast.memory import Memory
 from holdfast.model import Clock, Record, utc_now
 from holdfast.models.embedder import GuardedEmbedder, open_embedder
-from holdfast.results import Context, StandingSection, Tier
+from holdfast.results import Context, StandingSection
 from holdfast.settings import Settings, load_settings
 from holdfast.text.words import FUNCTION_WORDS, fold
 from holdfast_bench.data import read_shape, read_text
@@ -134,41 +134,10 @@ class ShownItem:
     """True if it stands in a part that the model is told to follow."""
 
 
-_HEADING = re.compile(r"\[\[memory \S+ ([a-z ]+)\]\]")
-_ITEM = re.compile(r"\[id ([^,\]]+)")
-_PARTS = re.compile(r"([a-z]+(?:(?:, | and )[a-z]+)*): (.*)")
-_FOLLOWED = tuple(tier.value for tier in (Tier.HARD, Tier.SOFT, Tier.ELEVATED))
-_TO_FOLLOW = re.compile(r"\b(?:follow|obey|keep to)\b", re.IGNORECASE)
-_NOT_TO_FOLLOW = re.compile(r"(?:never|do not|don't) (?:follow|obey)", re.IGNORECASE)
-
-
 def shown_items(made: Context | StandingSection) -> list[ShownItem]:
-    """Return the items of a context from its receipt, or read back from the frame where the receipt has none."""
-    items = getattr(getattr(made, "receipt", None), "items", None)
-    if items is None or callable(items):
-        return list(_read_frame(made.text))
-    there = _unquoted(made.text)  # what the receipt claims must stand in the text that a model is given
-    return [ShownItem(one.id, one.text, bool(one.follow)) for one in items if _unquoted(one.text)[:60] in there]
-
-
-def _read_frame(text: str) -> Iterator[ShownItem]:
-    """Yield the items of a frame; its first lines say which of its parts are to be followed."""
-    follow: dict[str, bool] = {}
-    part, found, quoted = "", "", list[str]()
-    for line in [*text.splitlines(), "[[memory x ends]]"]:
-        heading, item = _HEADING.fullmatch(line), _ITEM.match(line)
-        if found and (heading or item):
-            yield ShownItem(found, _decoded("\n".join(quoted)).strip(), follow.get(part, part in _FOLLOWED))
-            found, quoted = "", []
-        if heading:
-            part = heading[1]
-        elif part == "begins" and (told := _PARTS.fullmatch(line)):
-            obey = bool(_TO_FOLLOW.search(told[2])) and not _NOT_TO_FOLLOW.search(told[2])
-            follow |= dict.fromkeys(re.findall(r"[a-z]+", told[1].replace(" and ", " ")), obey)
-        elif item:
-            found = item[1]
-        elif line.startswith("|"):
-            quoted.append(line[2:])
+    """Return the items of a context from its receipt, as far as they are in the text that a model is given."""
+    there = _unquoted(made.text)
+    return [ShownItem(one.id, one.text, one.follow) for one in made.receipt.items if _unquoted(one.text)[:60] in there]
 
 
 def _decoded(text: str) -> str:

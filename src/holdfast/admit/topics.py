@@ -127,8 +127,6 @@ def topics_of(reading: ParsedStatement) -> frozenset[str]:
     ) | frozenset(f"tool {kind}" for word in reading.words if word.kind in CONTENT and (kind := kind_of_tool(word.key)))
 
 
-
-
 _WORD = re.compile(r"[^\W_]{2,60}")
 _FAMILIES_TEXT = """
     home: live reside move relocate settle home house flat apartment stay
