@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from holdfast.admit.ledger import Earlier, RecentTurns
+from holdfast.admit.ledger import Earlier, SessionTurns
 from holdfast.memory import Memory
 from holdfast.model import Record, Turn
 from tests.support.memories import OpenMemory
@@ -95,7 +95,7 @@ def test_a_rebuild_by_another_process_is_seen(open_memory: OpenMemory) -> None:
     assert records(memory) == ["I grow tomatoes on my balcony.", "My sister lives in Ghent."]
 
 
-def lines(memory: Memory, heard: RecentTurns, turns: list[Turn]) -> list[list[str]]:
+def lines(memory: Memory, heard: SessionTurns, turns: list[Turn]) -> list[list[str]]:
     with memory.view as view:
         heard.look(view)
         earlier = Earlier(view, turns, heard)
@@ -106,16 +106,16 @@ def lines(memory: Memory, heard: RecentTurns, turns: list[Turn]) -> list[list[st
 @pytest.mark.parametrize("reach", [0, 1, 3, 32])
 def test_the_turns_before_a_turn_are_the_same_whether_they_were_heard_or_are_read(memory: Memory, reach: int) -> None:
     said = [memory.ingest(f"{number}", session="ab"[number % 3 == 0]) for number in range(20)]
-    heard = RecentTurns(reach)
+    heard = SessionTurns(reach)
     for start, stop in ((0, 1), (1, 2), (2, 9), (9, 10), (10, 17), (13, 15), (17, 20)):  # one comes again, in part
         part = said[start:stop]
-        assert lines(memory, heard, part) == lines(memory, RecentTurns(reach), part)
+        assert lines(memory, heard, part) == lines(memory, SessionTurns(reach), part)
 
 
 @pytest.mark.requirement("KEEP-4")
 def test_a_turn_that_was_erased_is_not_heard_any_more(memory: Memory) -> None:
     said = [memory.ingest(text) for text in ("one", "two", "three")]
-    heard = RecentTurns(8)
+    heard = SessionTurns(8)
     assert lines(memory, heard, said[:2]) == [[], ["one"]]
     memory.erase(turn=said[0].id)
     assert lines(memory, heard, said[2:]) == [["two"]]
@@ -123,7 +123,7 @@ def test_a_turn_that_was_erased_is_not_heard_any_more(memory: Memory) -> None:
 
 def test_a_session_of_long_turns_is_read_again_instead_of_being_kept(memory: Memory) -> None:
     said = [memory.ingest(text) for text in ("x" * 30_000, "two", "three")]
-    heard = RecentTurns(8)
+    heard = SessionTurns(8)
     lines(memory, heard, said[:2])
     assert heard.before("default", 2) is None
     assert [len(text) for text in lines(memory, heard, said[2:])[0]] == [30_000, 3]

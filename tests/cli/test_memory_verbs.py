@@ -74,7 +74,7 @@ def test_search_applies_its_filters(filled: Holdfast) -> None:
 
 
 def test_long_texts_are_shortened_unless_asked_for(holdfast: Holdfast) -> None:
-    holdfast("ingest", "-", stdin="needle " + "word " * 500 + "end")
+    holdfast("ingest", "-", "--role", "assistant", stdin="needle " + "word " * 500 + "end")
     short = holdfast("search", "needle").out
     assert "…" in short and "end" not in short and len(short.splitlines()) == 5
     assert "end" in holdfast("search", "needle", "--full").out

@@ -153,17 +153,17 @@ def test_a_host_that_sends_one_message_gets_the_tail_from_the_log_once(calm: Mem
 
 @pytest.mark.requirement("CTX-3", "RULE-1", "RULE-2")
 def test_every_rule_of_the_user_is_in_as_soon_as_it_was_said(calm: Memory) -> None:
-    calm.ingest("You must always book the train in advance.", session="old", at="2026-04-01")
+    calm.ingest("From now on, always give me prices in euros.", session="old", at="2026-04-01")
     calm.remember("Never paint a wet hull in winter", kind="guidance")
     calm.flush()
     for question in ("may I paint the wet hull?", "how is the weather?", ""):
         made = calm.context([user(question)])
         assert texts_of(read(calm, made), Tier.ELEVATED) == [
-            "You must always book the train in advance.",
+            "From now on, always give me prices in euros.",
             "Never paint a wet hull in winter",
         ]
     assert {one.text for one in made.receipt.items if one.follow} == {
-        "You must always book the train in advance.",
+        "From now on, always give me prices in euros.",
         "Never paint a wet hull in winter",
     }
 
@@ -192,7 +192,7 @@ def test_as_the_seeds_have_it_guidance_needs_protection_and_nearness(
     open_memory: OpenMemory, static_embedder: StaticEmbedder
 ) -> None:
     calm = open_memory(embedder=static_embedder, settings=SEEDS)
-    compacted(calm, "You must never paint a wet hull.", "You must always book the train in advance.")
+    compacted(calm, "You must never paint a wet hull.", "From now on, always give me prices in euros.")
     calm.remember("You must never paint a wet hull in winter", kind="guidance")
     calm.flush()
     made = calm.context([user("may I paint the wet hull?")])
@@ -200,7 +200,7 @@ def test_as_the_seeds_have_it_guidance_needs_protection_and_nearness(
     assert texts_of(read(calm, made), Tier.ELEVATED) == ["You must never paint a wet hull."]
     assert ("You must never paint a wet hull in winter", "no compaction protected it") in reasons
     assert [text for text, reason in reasons if "is not above" in reason] == [
-        "You must always book the train in advance."
+        "From now on, always give me prices in euros."
     ]
 
 
@@ -441,7 +441,7 @@ def test_a_mistake_of_the_caller_is_an_error_that_says_so(calm: Memory, given: d
 
 def test_without_an_embedder_guidance_and_memories_come_by_words(open_memory: OpenMemory) -> None:
     memory = open_memory(embedder="none", settings=CALM)
-    compacted(memory, "You must never paint a wet hull.", "You must always book the train in advance.")
+    compacted(memory, "You must never paint a wet hull.", "From now on, always give me prices in euros.")
     memory.ingest("The hull was painted in May", session="before")
     made = memory.context([user("may I paint the wet hull?")])
     assert of_tier(made, Tier.ELEVATED)[0].text == "You must never paint a wet hull."

@@ -24,7 +24,7 @@ def calm(open_memory: OpenMemory) -> Memory:
 
 @pytest.mark.requirement("CTX-5", "COMP-2")
 def test_rules_kept_from_a_long_turn_do_not_cover_the_rest_of_it(calm: Memory) -> None:
-    rule = "Always lock the boathouse in Sopot before you set its alarm."
+    rule = "And please, from now on always give me the alarm times in UTC."
     calm.ingest(f"{AROUND * 6}{ALARM} {AROUND * 6}{rule}", session="then")
     for number in range(12):
         calm.ingest(f"Remark {number} about the weather in May.", session="then")

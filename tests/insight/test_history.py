@@ -74,7 +74,7 @@ def test_a_record_that_was_never_replaced_has_one_version(memory: Memory) -> Non
 
 @pytest.mark.requirement("MERGE-4", "MERGE-2")
 def test_a_merged_record_lists_all_its_turns(memory: Memory) -> None:
-    memory.ingest("I have two cats called Miso and Nori.", at="2026-05-04T10:00:00Z")
+    memory.ingest("I have two cats called Miso and Nori.", at="2026-05-04T10:00:00Z", session="later")
     memory.flush()
     cats = live(memory)["I have two cats called Miso and Nori."]
     (version,) = memory.history(cats.id).versions

@@ -191,7 +191,7 @@ _SESSIONS = 256  # whose last turns are kept in mind: more than a namespace has 
 _CHARS = 20_000  # of one session: 32 turns of 600 characters; what is longer is read again
 
 
-class RecentTurns:
+class SessionTurns:
     """The last turns of sessions, as far as one looks back, as the last batch left them.
 
     Turns never change, so they stand until one is erased.
@@ -226,7 +226,7 @@ class RecentTurns:
 class Earlier:
     """`turns`: those of the batch, whoever spoke, in the order of the log; `heard`: what is known of those before."""
 
-    def __init__(self, view: Snapshot, turns: Iterable[Turn], heard: RecentTurns) -> None:
+    def __init__(self, view: Snapshot, turns: Iterable[Turn], heard: SessionTurns) -> None:
         self._view = view
         self._heard = heard
         self._batch: defaultdict[str, list[Turn]] = defaultdict(list)

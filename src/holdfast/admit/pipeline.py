@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from holdfast.admit.echo import holds_list, is_echo, recited
 from holdfast.admit.extract import Candidate, Extractor, Proposal, answers_question
 from holdfast.admit.floor import judge as judge_floor
-from holdfast.admit.ledger import Earlier, Ledger, RecentTurns, nearest_earlier
+from holdfast.admit.ledger import Earlier, Ledger, SessionTurns, nearest_earlier
 from holdfast.admit.llm import Proposed, unpack
 from holdfast.admit.place import Notes, Placing
 from holdfast.admit.proposals import Asking, Embedded, Question, embed_claims
@@ -196,7 +196,7 @@ class Judge:
         settings: Settings,
         cache: BlockCache,
         ledger: Ledger,
-        heard: RecentTurns,
+        heard: SessionTurns,
         *,
         asks: bool,
     ) -> None:
@@ -407,7 +407,7 @@ class Admission:
         self._ledger: Ledger | None = None
         self._state = _State()
         self._upto = 0
-        self._heard = RecentTurns(settings.admit.turns_heard)
+        self._heard = SessionTurns(settings.admit.turns_heard)
 
     @property
     def degraded(self) -> str | None:

@@ -103,7 +103,7 @@ def clusters(turns: Iterable[Turn], size: int = CompactSettings().size) -> list[
     return [tuple(cluster) for cluster in found]
 
 
-_OWN, _RULE, _NORM = 0.5, 0.35, 0.5
+_OWN, _RULE, _NORM = 0.3, 0.35, 0.3
 """Probabilities from which a sentence is the user's own, is a rule for the assistant, and is a norm for anybody if the
 patterns say so too."""
 

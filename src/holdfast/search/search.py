@@ -200,8 +200,8 @@ _AS_WELL = 0.8  # of the words that the earlier holds: the later is about what w
 _RELATED = 0.33  # of its nearness: "I moved to Ghent" is less near to "where do I live?" than "I live in Porto"
 _ASKED_CHARS = 400
 _QUESTION = re.compile(
-    r"[?？؟][\"'”’) ]*$|^(?:who|what|when|where|which|why|how|tell me|remind me|list|summari[sz]e|do|does|did|is|are"
-    r"|was|were|can|could|will|would|have|has)\b",
+    r"\w[\"'”’)]*\s?[?？؟][\"'”’) ]*$|^(?:who|what|when|where|which|why|how|tell me|remind me|list|summari[sz]e|do"
+    r"|does|did|is|are|was|were|can|could|will|would|have|has)\b",
     re.IGNORECASE,
 )
 _STATES = re.compile(r"[.!;\n](?=\s+\S)")
