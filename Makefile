@@ -3,6 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# Two test processes on two cores: more threads in each would only wait for each other.
+export OPENBLAS_NUM_THREADS := 1
+export OMP_NUM_THREADS := 1
 
 .PHONY: demo quick test test-postgres check lint types layers torture surfaces browser bench conformance contract reference clean
 
