@@ -103,7 +103,7 @@ def clusters(turns: Iterable[Turn], size: int = CompactSettings().size) -> list[
     return [tuple(cluster) for cluster in found]
 
 
-_OWN, _RULE, _NORM = 0.3, 0.35, 0.3
+_OWN, _RULE, _NORM = 0.2, 0.35, 0.2
 """Probabilities from which a sentence is the user's own, is a rule for the assistant, and is a norm for anybody if the
 patterns say so too."""
 
@@ -117,8 +117,8 @@ def _protect(turns: Sequence[Turn], booster: Booster, settings: CompactSettings)
         turn, found = said, list[Norm]()
         if turn.origin is Origin.USER and turn.stability >= settings.stability:
             turn = replace(turn, text=mask(turn.text).text)
-            found, has_own = _own_rules(turn.text[: settings.turn_chars])
-            if not found and has_own and len(turn.text) <= settings.shard_chars and surface_hint(turn.text):
+            found, hinted = _own_rules(turn.text[: settings.turn_chars])
+            if not found and hinted and len(turn.text) <= settings.shard_chars:
                 doubtful.append(turn)
                 continue
         if not found:
@@ -141,14 +141,18 @@ def _protect(turns: Sequence[Turn], booster: Booster, settings: CompactSettings)
 
 
 def _own_rules(text: str) -> tuple[list[Norm], bool]:
-    """Return the rules among the user's own sentences, and whether there are own sentences at all.
+    """Return the rules among the user's own sentences, and whether the booster may look at the turn.
 
-    The reader judges whose words a sentence is and whether it is meant for the assistant: an order in a mail that the
-    user shows is no rule of the user's (RULE-4). A norm for others counts if the patterns find it too (COMP-9).
+    The patterns say where a rule may be, the reader whose words it is and whether it obliges anybody: an order in a
+    mail that the user shows is no rule of the user's (RULE-4, COMP-9). Turns without a cue are not read, which would
+    take a hundred times as long; a rule in other words is guidance since it was said (RULE-1).
     """
+    cues = {norm.start: norm for norm in norms(text, in_doubt=True)}
+    hinted = surface_hint(text)
+    if not cues and not hinted:
+        return [], False
     pasted = [(part.start, part.end) for part in own_words(text).parts]
     read = [one for one in read_sentences(text, pasted=pasted) if one.own >= _OWN]
-    cues = {norm.start: norm for norm in norms(text, in_doubt=True)}
     found: list[Norm] = []
     for one in read:
         stop = one.start + len(one.text)
@@ -156,7 +160,7 @@ def _own_rules(text: str) -> tuple[list[Norm], bool]:
         if one.rule >= _RULE or (cue is not None and one.norm >= _NORM):
             modality, words = (cue.modality, cue.cue) if cue else (Modality.PRESCRIPTION, "the reader")
             found.append(Norm(one.text, one.start, stop, modality, words))
-    return found, bool(read)
+    return found, hinted and bool(read)
 
 
 def _guidance_cosines(turns: Sequence[Turn], booster: Booster) -> list[float]:
