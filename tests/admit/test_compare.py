@@ -10,8 +10,8 @@ from holdfast.admit.compare import differs, is_replaced, is_same
 
 SAME = [
     ("I live in Lisbon.", "Lisbon is where I live."),
-    ("I play the violin every Saturday.", "Every Saturday I play the violin."),
-    ("My wife is called Ines.", "Ines is my wife's name."),
+    ("Our API is written in Elixir.", "We wrote our API in Elixir."),
+    ("The cottage belongs to my grandmother.", "My grandmother owns the cottage."),
 ]
 NOT_SAME = [
     ("I live in Lisbon.", "I live in Porto."),

@@ -17,8 +17,10 @@ from holdfast.gate.reader import RELATIONS, relation_of
 from holdfast.models.embedder import shipped_embedder
 from holdfast.text.words import script_of, terms
 
-SAME = 0.6
-"""From this probability on two statements that pass the guard are one."""
+SAME = 0.8
+"""From this probability on two statements that pass the guard are one …"""
+_SAME_NEGATED = 0.97
+"""… and from this one on if one of them has a negation more: "I quit smoking", "I don't smoke any more"."""
 _LONGEST = 2_000  # characters; a longer text is not one statement
 
 
@@ -26,7 +28,8 @@ def is_same(old: str, new: str) -> bool:
     """Return whether two statements say the same in other words."""
     if not _readable(old, new):
         return False
-    return relation_of(old, new)[RELATIONS.index("same")] >= SAME and differs(old, new) is None
+    chance = relation_of(old, new)[RELATIONS.index("same")]
+    return chance >= SAME and differs(old, new, negation=chance < _SAME_NEGATED) is None
 
 
 def is_replaced(old: str, sentence: str, said: str) -> bool:
@@ -96,34 +99,26 @@ _CLASSES = (
     "neighbour",
     "left right north south east west upstairs downstairs",
     "red blue green yellow black white brown grey gray pink purple orange",
-    "before after until since from to into onto without with over under above below inside outside",
-    "buy sell borrow lend give get teach learn rent let win lose start stop open close arrive leave",
-    "more less fewer most least always never sometimes often rarely seldom usually",
-    "left-handed right-handed older younger bigger smaller taller shorter better worse early late earlier later",
-    "he she they i we you his her their my our your him them me us",
 )
 """Words of one class: near in meaning to any embedding, and each another fact."""
 _CLASS_OF = {word: number for number, line in enumerate(_CLASSES) for word in line.split()}
-_MERGED = {
-    "my": "i", "me": "i", "our": "we", "us": "we", "his": "he", "him": "he", "her": "she", "their": "they",
-    "them": "they",
-}  # fmt: skip
 _NEGATIONS = frozenset(_words("""
     not no never none nobody nothing neither nor without cannot can't don't doesn't didn't won't wouldn't isn't aren't
     wasn't weren't haven't hasn't hadn't shouldn't couldn't hardly barely refuse refuses refused stopped quit quits
     avoid avoids avoided hate hates dislike dislikes nope ain't dont doesnt didnt wont isnt cant
 """))  # fmt: skip
+_UNIT = re.compile(r"(?<=\d)(?:st|nd|rd|th|am|pm|h)$")
 _WORD = re.compile(r"[^\W_]+(?:['’.,:/-][^\W_]+)*")
 
 
-def differs(first: str, second: str) -> str | None:
+def differs(first: str, second: str, negation: bool = True) -> str | None:
     """Return what keeps two texts from being one fact, in words; None if nothing does."""
     one, two = _values(first), _values(second)
     if one.numbers != two.numbers:
         return f"the numbers differ: {_listed(one.numbers - two.numbers)} and {_listed(two.numbers - one.numbers)}"
     if one.classed != two.classed:
         return f"they differ in {_listed((one.classed - two.classed) + (two.classed - one.classed))}"
-    if one.negations % 2 != two.negations % 2:
+    if negation and one.negations % 2 != two.negations % 2:
         return "one of them is negated"
     only = (one.names - two.words) | (two.names - one.words)
     if only:
@@ -164,12 +159,12 @@ def _values(text: str) -> _Values:
         if base in _NEGATIONS:
             negations += 1
         if any(char.isdigit() for char in base):
-            numbers[base.replace(",", "")] += 1
+            numbers[_UNIT.sub("", base.replace(",", ""))] += 1
         elif base in _NUMBERS:
             numbers[_NUMBERS[base]] += 1
         single = base[:-1] if base.endswith("s") and base[:-1] in _CLASS_OF else base
         if single in _CLASS_OF:
-            classed[_MERGED.get(single, single)] = 1
+            classed[single] = 1
         elif said[:1].isupper() and said not in ("I", "I'm", "I've", "I'd", "I'll"):
             order.append(base)
             if not begins:
