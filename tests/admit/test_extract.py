@@ -125,6 +125,8 @@ def test_what_the_user_asks_to_be_remembered_is_kept_and_the_record_says_why(mem
         "Use metric units from now on.",
         "Always answer in Dutch.",
         "Please never share my address.",
+        "Never book flights before 9 am.",
+        "Don't send anything to Anna without asking me.",
     ],
 )
 def test_a_standing_instruction_becomes_guidance_when_it_is_said(memory: Memory, text: str) -> None:

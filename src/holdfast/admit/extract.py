@@ -199,6 +199,11 @@ _HEDGE = re.compile(
 _CONFIRMS = re.compile(r"(?:yes|yeah|yep|yup|right|correct|exactly|indeed|that['’]s right|true)\b", re.IGNORECASE)
 _KINDS = {"preference": Kind.PREFERENCE, "decision": Kind.DECISION, "rule": Kind.GUIDANCE}
 """Record kinds of the reader's kinds; the others are facts."""
+_NORM = 0.7
+_ORDERS = re.compile(
+    r"(?:(?:and|so|but|please|also|then|just|from now on)[, ]+){0,3}(?:never|always|don't|do not)\b", re.IGNORECASE
+)
+"""A short order out of the blue, which the reader takes for a norm and no rule: "Never book flights before 9 am"."""
 _LEAD_CHARS = 240
 _GROUP_WORDS = 60
 """Words of sentences that lean on each other and are kept as one record."""
@@ -244,7 +249,10 @@ class DeterministicExtractor:
         return asked or self._is_rule(one) or (one.worth >= self._settings.worth and not _announces(one.text))
 
     def _is_rule(self, one: SentenceReading) -> bool:
-        return one.rule >= self._settings.rule and one.own >= self._settings.own_rule
+        """Return whether a sentence of the user's own is a standing rule, or a bare order that obliges somebody."""
+        worth = one.worth >= self._settings.worth
+        orders = worth and one.norm >= _NORM and _ORDERS.match(one.text.replace("’", "'")) is not None
+        return one.own >= self._settings.own_rule and (one.rule >= self._settings.rule or orders)
 
     def _leans(self, read: Sequence[SentenceReading], group: Sequence[int], number: int) -> bool:
         """Return whether a sentence cannot be understood without the kept one before it; a rule goes with rules."""
