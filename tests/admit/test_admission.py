@@ -47,6 +47,7 @@ def ingest_month(memory: Memory, suffix: str = "") -> None:
 
 
 @pytest.mark.requirement("ADMIT-1", "ADMIT-5")
+@pytest.mark.slow
 def test_a_month_gives_few_records_each_in_the_users_words_with_a_source(memory: Memory) -> None:
     ingest_month(memory)
     made = records(memory)
@@ -62,6 +63,7 @@ def test_a_month_gives_few_records_each_in_the_users_words_with_a_source(memory:
 
 
 @pytest.mark.requirement("MERGE-1", "INV-3")
+@pytest.mark.slow
 def test_the_same_month_twice_adds_no_record_and_a_rebuild_makes_the_same_ones(memory: Memory) -> None:
     ingest_month(memory)
     first = {record.id: record.text for record in records(memory)}

@@ -163,6 +163,7 @@ def test_compactions_of_another_namespace_are_neither_seen_nor_changed(open_memo
     assert {record.metadata["collection"] for record in ana.active("yard").guidance} == {"elevated:user:ana"}
 
 
+@pytest.mark.slow
 def test_a_turn_of_two_hundred_pages_is_compacted(memory: Memory) -> None:
     page = "The keel was laid in 1931 and the mast came from Bergen. " * 4_000
     turns = ingest(memory, [user(page), *boatyard(24)])
@@ -174,6 +175,7 @@ def test_a_turn_of_two_hundred_pages_is_compacted(memory: Memory) -> None:
 
 
 @pytest.mark.requirement("INV-3")
+@pytest.mark.slow
 def test_a_rebuild_restores_the_compaction_and_its_answers(open_memory: OpenMemory) -> None:
     memory = open_memory()
     ingest(memory, [user("My boat Albatross lies at berth 14."), *boatyard(60, rules=4)])
@@ -316,6 +318,7 @@ def test_compaction_progress_ends_at_the_total(memory: Memory) -> None:
 
 
 @pytest.mark.requirement("COMP-1", "COMP-4")
+@pytest.mark.slow
 def test_a_long_backlog_is_compacted_in_complete_disjoint_steps(open_memory: OpenMemory) -> None:
     memory = open_memory(settings=replace(QUICK, compact=CompactSettings(step=30)))
     turns = ingest(memory, boatyard(104))

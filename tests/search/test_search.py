@@ -250,6 +250,7 @@ def test_a_kind_is_searched_alone(dated: Memory) -> None:
 
 
 @pytest.mark.requirement("RECALL-1")
+@pytest.mark.slow
 def test_a_filter_that_leaves_few_still_finds_them_in_a_large_store(open_memory: OpenMemory) -> None:
     """The best of everything are all outside the filter: the filter comes before the cut."""
     memory = open_memory(settings=replace(EAGER, recall=RecallSettings(rescore=8)))
@@ -356,6 +357,7 @@ def test_a_noisy_neighbour_changes_no_answer(open_memory: OpenMemory, settings: 
 
 @pytest.mark.requirement("SAFE-4")
 @pytest.mark.parametrize("question", [text for _, text in HOSTILE], ids=[name for name, _ in HOSTILE])
+@pytest.mark.slow
 def test_a_hostile_question_is_answered(month_memory: Memory, question: str) -> None:
     answer = month_memory.search(question, limit=5)
     assert len(answer) <= 5
