@@ -15,7 +15,6 @@ from typing import Protocol
 
 from holdfast.admit import floor as junk
 from holdfast.admit.secrets import mask
-from holdfast.gate.own_words import own_words
 from holdfast.gate.reader import READER_VERSION, SentenceReading, read_sentences
 from holdfast.model import Kind, Provenance, Role, Turn
 from holdfast.settings import AdmitSettings
@@ -183,7 +182,9 @@ class Extractor(Protocol):
     """Turns in, candidates out. It never decides what is stored."""
 
     def extract(self, turn: Turn, before: Sequence[Turn]) -> list[Candidate]:
-        """Candidates of one user turn; `before` are the turns of the session that came before it, oldest first.
+        """Return the candidates of one user turn, given as the user's own words.
+
+        `before` are the turns of the session that came before it, oldest first.
 
         Raises ModelError when a model cannot answer: the cursor stays, and the turn is tried again (SAL-5).
         """
@@ -197,8 +198,8 @@ _HEDGE = re.compile(
     re.IGNORECASE,
 )
 _CONFIRMS = re.compile(r"(?:yes|yeah|yep|yup|right|correct|exactly|indeed|that['’]s right|true)\b", re.IGNORECASE)
-_KINDS = {"preference": Kind.PREFERENCE, "decision": Kind.DECISION, "rule": Kind.GUIDANCE}
-"""Record kinds of the reader's kinds; the others are facts."""
+_KINDS = {"preference": Kind.PREFERENCE, "decision": Kind.DECISION, "rule": Kind.PREFERENCE}
+"""Record kinds of the reader's kinds; the others are facts. Guidance takes more than the kind (`_is_rule`)."""
 _NORM = 0.7
 _ORDERS = re.compile(
     r"(?:(?:and|so|but|please|also|then|just|from now on)[, ]+){0,3}(?:never|always|don't|do not)\b", re.IGNORECASE
@@ -221,7 +222,7 @@ class DeterministicExtractor:
     def extract(self, turn: Turn, before: Sequence[Turn]) -> list[Candidate]:
         """Return the statements and rules of a turn, then slighter ones that count only if they change a record."""
         previous = before[-1] if before else None
-        text = mask(own_words(turn.text, self._settings.own_chars).text).text
+        text = mask(turn.text).text
         read = read_sentences(
             text, previous.text if previous else "", previous is not None and previous.role is turn.role
         )
@@ -231,10 +232,9 @@ class DeterministicExtractor:
         for number, one in enumerate(read):
             if one.own < (self._settings.own / 2 if number in asked else self._settings.own):
                 continue
-            leans_back = one.alone < self._settings.alone and not _lead(before, read, number)
-            if self._is_kept(one, number in asked) and not (
-                leans_back and number not in asked and not self._is_rule(one)
-            ):
+            stands = one.alone >= self._settings.alone or bool(_lead(before, read, number))
+            worth = one.worth >= self._settings.worth and not _announces(one.text)
+            if number in asked or self._is_rule(one) or (worth and stands):
                 if groups and groups[-1][-1] == number - 1 and self._leans(read, groups[-1], number):
                     groups[-1].append(number)
                 else:
@@ -244,9 +244,6 @@ class DeterministicExtractor:
         slight.sort(key=lambda one: -one.durability)
         kept = [self._candidate(turn, text, before, read, group, asked) for group in groups]
         return kept + slight[: self._settings.slight_per_turn]
-
-    def _is_kept(self, one: SentenceReading, asked: bool) -> bool:
-        return asked or self._is_rule(one) or (one.worth >= self._settings.worth and not _announces(one.text))
 
     def _is_rule(self, one: SentenceReading) -> bool:
         """Return whether a sentence of the user's own is a standing rule, or a bare order that obliges somebody."""
