@@ -14,10 +14,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.index.blocks import BlockCache
+from holdfast.admit.extract import AdmitWeights
+from holdfast.index.blocks import BlockCache, IndexSizes
 from holdfast.model import Clock
 from holdfast.models.embedder import Embedder, GuardedEmbedder, open_embedder
-from holdfast.settings import Settings
+from holdfast.settings import Settings, tuned
 from holdfast.store.open import open_store
 from holdfast.worker.compactor import CompactionWorker
 from holdfast.worker.worker import RetrievalCounter, Worker
@@ -57,7 +58,8 @@ class Engine:
             self.store.close()
             raise
         admits = self.embedder is not None and settings.admit.enabled  # records come of embedded turns only
-        self.worker = Worker(self.store, self.embedder, settings.index, self._open_admission if admits else None)
+        admission = self._open_admission if admits else None
+        self.worker = Worker(self.store, self.embedder, tuned(settings, IndexSizes), admission)
         self.compaction = CompactionWorker(self._open_compactor, settings.compact.automatic, self.worker.wake)
         self.retrievals = RetrievalCounter(self.store, settings.janitor, clock)
         self._users = 0
@@ -139,7 +141,7 @@ class Engine:
         from holdfast.admit.pipeline import Admission
 
         assert self.embedder is not None
-        extractor = DeterministicExtractor(self.settings.admit)
+        extractor = DeterministicExtractor(tuned(self.settings, AdmitWeights))
         return Admission(self.store, namespace, self.embedder, extractor, self.settings, self.cache, self._asking)
 
     def _open_compactor(self, namespace: str) -> Compactor:

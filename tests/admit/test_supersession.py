@@ -12,12 +12,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from holdfast.admit.extract import AdmitWeights
 from holdfast.memory import Memory
 from holdfast.model import Provenance, Record
-from holdfast.settings import AdmitSettings, MergeSettings, Settings, StoreSettings
+from holdfast.settings import MergeSettings, Settings, StoreSettings
 from holdfast.text.jsonio import plain
 
-ADMITTING = replace(Settings(), admit=AdmitSettings(enabled=True, worth=0.0, own=0.0), store=StoreSettings(False))
+ADMITTING = replace(Settings(), admit=AdmitWeights(enabled=True, worth=0.0, own=0.0), store=StoreSettings(False))
 START = datetime(2026, 3, 1, 9, tzinfo=UTC)
 
 SAID = [

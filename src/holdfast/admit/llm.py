@@ -18,13 +18,12 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from holdfast.admit.echo import is_echo
-from holdfast.admit.extract import Candidate, Proposal, When
+from holdfast.admit.extract import AdmitWeights, Candidate, Proposal, When
 from holdfast.admit.grounding import ground
 from holdfast.admit.secrets import mask
 from holdfast.errors import ModelMisbehaved, ModelUnavailable
 from holdfast.model import Kind, Metadata, Origin, Provenance, Record, Role, Turn
-from holdfast.models.chat import Chat, Message, Schema, strip_fence
-from holdfast.settings import AdmitSettings, ChatSettings
+from holdfast.models.chat import Chat, ChatLimits, Message, Schema, strip_fence
 from holdfast.text.time import read_spans
 from holdfast.text.words import MAX_SENTENCE
 
@@ -311,14 +310,14 @@ class LlmExtractor:
     def __init__(
         self,
         chat: Chat,
-        settings: AdmitSettings | None = None,
+        settings: AdmitWeights | None = None,
         *,
         timeout_s: float | None = None,
         known: Callable[[Turn], Sequence[Record]] = _no_records,
     ) -> None:
         self._chat = chat
-        self._settings = settings or AdmitSettings()
-        self._timeout_s = timeout_s or ChatSettings().timeout_s
+        self._settings = settings or AdmitWeights()
+        self._timeout_s = timeout_s or ChatLimits().timeout_s
         self._known = known
         self.name = f"llm:{getattr(chat, 'name', type(chat).__name__)}"
         self.criterion = self._settings.criterion
@@ -439,7 +438,7 @@ class _Grounds:
     """Another said it and the user agreed: their saying it is no echo."""
 
 
-def _tiers(item: _Item, shown: Shown, settings: AdmitSettings) -> Iterator[tuple[tuple[int, ...], float, bool]]:
+def _tiers(item: _Item, shown: Shown, settings: AdmitWeights) -> Iterator[tuple[tuple[int, ...], float, bool]]:
     """The turns that may bear an item out, best source first, the confidence that each deserves (ADMIT-5), and whether
     the user agreed to what another said in them.
     """

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.admit.echo import holds_list, is_echo, recited
-from holdfast.admit.extract import Candidate, Extractor, Proposal, answers_question
+from holdfast.admit.extract import AdmitWeights, Candidate, Extractor, Proposal, answers_question
 from holdfast.admit.floor import judge as judge_floor
 from holdfast.admit.ledger import Earlier, Ledger, SessionTurns, nearest_earlier
 from holdfast.admit.llm import Proposed, unpack
@@ -26,13 +26,13 @@ from holdfast.admit.secrets import mask
 from holdfast.gate.own_words import OwnWords, own_words
 from holdfast.gate.salience import Salience
 from holdfast.gate.salience import judge as judge_salience
-from holdfast.gate.score import Signals, score
+from holdfast.gate.score import KNOWN_RECORDS, Signals, score
 from holdfast.gate.score import decide as decide_gate
-from holdfast.index.blocks import BlockCache
+from holdfast.index.blocks import BlockCache, IndexSizes
 from holdfast.index.vectors import vectors_stage
 from holdfast.model import Entry, Metadata, Origin, Role, Turn
 from holdfast.models.embedder import THRESHOLDS, Embedder
-from holdfast.settings import Settings
+from holdfast.settings import Settings, tuned
 from holdfast.store.snapshot import Snapshot
 from holdfast.store.store import Store
 from holdfast.store.types import ADMIT_STAGE, CLAIMS_PER_TURN, EPOCH_STAGE, Changes, Move, Space
@@ -74,7 +74,7 @@ class TurnReader:
         self._view = view
         self._embedder = embedder
         self._extractor = extractor
-        self._settings = settings.admit
+        self._settings = tuned(settings, AdmitWeights)
         self._own: dict[str, OwnWords] = {}
         self.proposals: Mapping[str, Metadata] = {}
         """What the log holds of a model's proposals, by turn."""
@@ -245,11 +245,7 @@ class Judge:
         return [seq for seq in seqs if seq <= stop]
 
     def _judge_some(
-        self,
-        said: Sequence[Turn],
-        vectors: _Vector,
-        crowds: Sequence[Sequence[float]],
-        step_aside: Callable[[], None],
+        self, said: Sequence[Turn], vectors: _Vector, crowds: Sequence[Sequence[float]], step_aside: Callable[[], None]
     ) -> Turn | None:
         """Judge turns whose words are read together; the first that waits for a model, if one does."""
         read = self._reader.read([(turn, self._earlier.before(turn)) for turn in said if self._readable(turn)])
@@ -269,8 +265,7 @@ class Judge:
 
     def _salience(self, turn: Turn) -> Salience:
         if turn.id not in self._salient:
-            words = self._settings.gate.salient_words
-            self._salient[turn.id] = judge_salience(self._reader.own_words(turn).text, words)
+            self._salient[turn.id] = judge_salience(self._reader.own_words(turn).text)
         return self._salient[turn.id]
 
     def _may_wait(self, turn: Turn) -> bool:
@@ -296,7 +291,7 @@ class Judge:
 
         `row` and `first`: where the ledger looks ahead for the turn, and for the first statement read out of it.
         """
-        known = self._ledger.nearest(vector, turn.seq, self._settings.gate.known_records, own=False, row=row)
+        known = self._ledger.nearest(vector, turn.seq, KNOWN_RECORDS, own=False, row=row)
         signals = score(
             turn.text, [cosine for _, cosine in known], crowd, self._settings.gate, self._embedder.profile.thresholds
         )
@@ -312,7 +307,7 @@ class Judge:
 
     def _ask(self, turn: Turn, vector: _Vector, before: Sequence[Turn]) -> Question:
         """The model is shown the user's own words, and the records it may propose to replace."""
-        near = self._ledger.nearest(vector, turn.seq, self._settings.admit.records_shown, own=False)
+        near = self._ledger.nearest(vector, turn.seq, tuned(self._settings, AdmitWeights).records_shown, own=False)
         known = tuple(one for one, cosine in near if cosine >= self._embedder.profile.thresholds.related)
         spoken = tuple(
             self._reader.own_turn(one) if one.role is Role.USER else one for one in self._reader.just_before(before)
@@ -361,7 +356,7 @@ class Judge:
             lambda number: [
                 one.text for one in self._ledger.ever(read.vectors[number], turn.seq, _ALIKE, first + number)
             ],
-            self._settings.admit.recited_lines,
+            tuned(self._settings, AdmitWeights).recited_lines,
         )
         late: list[tuple[str, str] | None] = []
         for number in range(len(read.kept)):
@@ -407,7 +402,7 @@ class Admission:
         self._ledger: Ledger | None = None
         self._state = _State()
         self._upto = 0
-        self._heard = SessionTurns(settings.admit.turns_heard)
+        self._heard = SessionTurns(tuned(settings, AdmitWeights).turns_heard)
 
     @property
     def degraded(self) -> str | None:
@@ -429,9 +424,8 @@ class Admission:
                 Space.RECORD, view.cursor(vectors_stage(Space.RECORD, fingerprint)), 1
             ):
                 return 0
-            seqs = [
-                one.num for one in view.documents(Space.TURN, done, self._settings.index.batch) if one.num <= embedded
-            ]
+            turns = view.documents(Space.TURN, done, tuned(self._settings, IndexSizes).batch)
+            seqs = [one.num for one in turns if one.num <= embedded]
             if not seqs:
                 return 0
             state = _State(fingerprint, view.cursor(EPOCH_STAGE), view.forgotten(), view.erasures(), done)
@@ -487,7 +481,7 @@ def gating_scalar(
     vector = embedder.embed([text])[0]
     next_line = view.end() + 1
     ledger = Ledger(view.record_states(profile.fingerprint))
-    known = ledger.nearest(vector, next_line, settings.gate.known_records, own=True)
+    known = ledger.nearest(vector, next_line, KNOWN_RECORDS, own=True)
     repeated = nearest_earlier(
         view, namespace, profile.fingerprint, [next_line], vector[None], profile.thresholds.repeat, cache
     )

@@ -19,13 +19,14 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.admit.extract import AdmitWeights
 from holdfast.admit.llm import LlmExtractor, pack, pack_refusal
 from holdfast.admit.secrets import mask
 from holdfast.errors import Closed, HoldfastError, ModelError
 from holdfast.model import Action, Clock, Entry, Metadata, Record, Turn
-from holdfast.models.chat import GuardedChat, open_chat
+from holdfast.models.chat import ChatLimits, GuardedChat, open_chat
 from holdfast.models.embedder import Embedder, round_to_half
-from holdfast.settings import ChatSettings, Settings
+from holdfast.settings import Settings, tuned
 from holdfast.store.snapshot import Snapshot
 from holdfast.store.store import Store
 from holdfast.store.types import ADMIT_STAGE, CLAIMS_PER_TURN, Changes, Move, Space
@@ -85,14 +86,12 @@ def open_asking(
     store: Store, settings: Settings, clock: Clock, settled: Callable[[str], None] = lambda namespace: None
 ) -> Asking | None:
     """Open the chat model that the settings name, ready to be asked; None if they name none."""
-    chat = open_chat(
-        settings.chat.model, timeout_s=settings.chat.timeout_s, max_reply_chars=settings.chat.max_reply_chars,
-        first_wait_s=settings.chat.retry_s, longest_wait_s=settings.chat.longest_retry_s,
-    )  # fmt: skip
+    limits = tuned(settings, ChatLimits)
+    chat = open_chat(limits.model, limits.timeout_s, limits.max_reply_chars, limits.retry_s, limits.longest_retry_s)
     if chat is None:
         return None
-    extractor = LlmExtractor(chat, settings.admit, timeout_s=settings.chat.timeout_s)
-    return Asking(store, chat, extractor, settings.chat, clock, settled)
+    extractor = LlmExtractor(chat, tuned(settings, AdmitWeights), timeout_s=limits.timeout_s)
+    return Asking(store, chat, extractor, limits, clock, settled)
 
 
 class Asking:
@@ -106,7 +105,7 @@ class Asking:
         store: Store,
         chat: GuardedChat,
         extractor: LlmExtractor,
-        settings: ChatSettings,
+        settings: ChatLimits,
         clock: Clock,
         settled: Callable[[str], None],
     ) -> None:

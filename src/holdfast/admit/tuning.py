@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.admit.extract import AdmitWeights
 from holdfast.admit.merge import Likeness, compare
 from holdfast.admit.secrets import mask
 from holdfast.errors import InputError
@@ -23,7 +24,7 @@ from holdfast.index.vectors import matrix
 from holdfast.model import Origin, Role
 from holdfast.models.embedder import Profile
 from holdfast.results import Pair, ThresholdFigures, Tuning
-from holdfast.settings import Settings
+from holdfast.settings import Settings, tuned
 from holdfast.store.snapshot import Snapshot
 from holdfast.store.types import Space
 from holdfast.text.jsonio import parse_json_lines, read_text_file
@@ -206,12 +207,12 @@ def tune(
     judged: Iterable[Mapping[str, object] | Pair] | None,
     settings: Settings,
 ) -> Tuning:
-    noted = settings.admit.noted_cosine
+    noted = tuned(settings, AdmitWeights).noted_cosine
     used = settings.merge.same or profile.thresholds.same
     asked = _checked(thresholds, noted) if thresholds is not None else around(used, noted)
     told = read_judgements(judged or ())
     placed, of_records = pairs_of_records(view, asked[0])
-    turns, of_turns = pairs_of_turns(view, profile.fingerprint, asked[0], settings.admit.tuned_turns)
+    turns, of_turns = pairs_of_turns(view, profile.fingerprint, asked[0], tuned(settings, AdmitWeights).tuned_turns)
     return Tuning(
         threshold=used,
         records=figures(placed, of_records, [pair for pair in told if pair.of == "record"], asked),

@@ -94,8 +94,7 @@ def serve(
         option("Additional token that opens only this namespace; repeatable.", "--token-for", metavar="NAME=FILE"),
     ] = None,
     processes: Annotated[
-        int,
-        option("Number of server processes; start with one per core.", "--processes", min=1, max=64, metavar="N"),
+        int, option("Number of server processes; start with one per core.", "--processes", min=1, max=64, metavar="N")
     ] = 1,
     trust_roles: TrustRoles = False,
     as_json: bool = False,

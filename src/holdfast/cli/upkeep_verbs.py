@@ -79,7 +79,7 @@ def doctor(
     }
     given = {name: share for name, share in limits.items() if share is not None}
     settings = load_settings()
-    settings = replace(settings, doctor=replace(settings.doctor, **given))  # type: ignore[arg-type]  # floats, all
+    settings = replace(settings, doctor=replace(settings.doctor, **given))
     if path is not None and Path(path).is_file() and is_store_file(Path(path)):
         target, path = replace(target, store=path), None
     if path is not None:

@@ -18,17 +18,27 @@ from operator import is_
 from holdfast.context.budget import Allotment, KnownRules, Packing, Pieces, TierDecision, allot, known_rules
 from holdfast.context.render import FOLLOWED, ContextFrame, Item, render, skeleton
 from holdfast.context.rule_files import Node, Nodes, Rules
-from holdfast.context.tiers import Conversation, TierCandidate, elevated, hard_and_soft, near_guidance, recalled, tail
+from holdfast.context.tiers import (
+    ContextSizes,
+    Conversation,
+    TierCandidate,
+    elevated,
+    hard_and_soft,
+    near_guidance,
+    recalled,
+    tail,
+)
 from holdfast.errors import HoldfastError, InputError
-from holdfast.index.blocks import BlockCache
+from holdfast.index.blocks import BlockCache, IndexSizes
 from holdfast.model import Hits, Stage, Turn
 from holdfast.models.deadline import DeadlineEmbedder, DeadlineExecutor
 from holdfast.models.embedder import Breaker, Embedder
 from holdfast.models.tokens import TokenCounter, open_counter
 from holdfast.results import Considered, Context, ContextItem, ContextReceipt, Message, Tier, TierUse
+from holdfast.search.question import Ranking
 from holdfast.search.retrieve import Query
 from holdfast.search.search import GLOBAL, search
-from holdfast.settings import Settings
+from holdfast.settings import Settings, tuned
 from holdfast.store.snapshot import Snapshot
 from holdfast.store.store import Store
 from holdfast.text.words import query_terms
@@ -216,7 +226,7 @@ class Assembler:
         self._cache = cache
         self._settings = settings
         self._counter: TokenCounter = open_counter(settings.tokens)
-        self._rules = Rules(settings=settings.authored)
+        self._rules = Rules()
         self._ruled = RuleCache(self._counter)
         self._secret: bytes | None = None
         self._patience = DeadlineExecutor("memory")
@@ -263,15 +273,14 @@ class Assembler:
         pieces = Pieces(frame, self._counter)
         ruled = self._ruled.of(frame, nodes, pieces)
         steps.add("rules", len(ruled.hard) + len(ruled.soft), "hard and soft nodes of the rule files")
-        query = conversation.query(self._settings.context.query_terms, self._settings.recall.question_chars)
+        sizes, ranking = tuned(self._settings, ContextSizes), tuned(self._settings, Ranking)
+        query = conversation.query(sizes.query_terms, ranking.question_chars)
         hurried = self._hurried()
         with ExitStack() as views:
             view = views.enter_context(self._store.snapshot(request.namespace))
             tiers = {Tier.SOFT: ruled.soft, Tier.TAIL: tail(view, request.session, conversation, self._settings)}
             steps.add("recent", len(tiers[Tier.TAIL]))
-            near = near_guidance(
-                view, request.namespace, query, hurried, self._cache, self._settings, self._settings.context.guidance
-            )
+            near = near_guidance(view, request.namespace, query, hurried, self._cache, self._settings, sizes.guidance)
             tiers[Tier.ELEVATED] = elevated(near, view, conversation, self._embedder, self._settings)
             steps.add("guidance", len(near))
             turns: dict[str, Turn] = {}
@@ -279,12 +288,9 @@ class Assembler:
         own = {turn.id: turn for turn in turns.values() if turn.namespace == request.namespace}
         tiers[Tier.RECALLED] = recalled(hits, own, conversation)
         steps.add("recalled", len(hits), hits.receipt.reason)
-        words = frozenset(query_terms(query, self._settings.recall.question_terms))
-        packing = Packing(words, self._settings.context, self._settings.index)
-        made = allot(
-            tiers, ruled.hard, ruled.hard_tokens, request.budget, pieces, packing, self._settings.context,
-            ruled.known,
-        )  # fmt: skip
+        words = frozenset(query_terms(query, ranking.question_terms))
+        packing = Packing(words, sizes, tuned(self._settings, IndexSizes))
+        made = allot(tiers, ruled.hard, ruled.hard_tokens, request.budget, pieces, packing, sizes, ruled.known)
         text, tokens = self._render(frame, made, ruled, request.budget)
         steps.add("packed", sum(map(len, made.tiers.values())), f"{tokens} of {request.budget} tokens")
         degraded = "; ".join(filter(None, (made.over, _shortened(made), hits.receipt.degraded, *nodes.notices))) or None
@@ -329,7 +335,7 @@ class Assembler:
         named = [(request.namespace, view)]
         if request.namespace != GLOBAL:
             named.append((GLOBAL, views.enter_context(self._store.snapshot(GLOBAL))))
-        most = min(max(request.budget // _TOKENS_A_CANDIDATE, _FEWEST), self._settings.context.candidates)
+        most = min(max(request.budget // _TOKENS_A_CANDIDATE, _FEWEST), tuned(self._settings, ContextSizes).candidates)
         return search(named, Query(query, limit=most), embedder, self._cache, self._settings, request.now, turns)
 
     def _render(self, frame: ContextFrame, made: Allotment, ruled: RulesInFrame, budget: int) -> tuple[str, int]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from holdfast.gate.durability import Weighed
 from holdfast.index.blocks import (
     BlockCache,
+    IndexSizes,
     Segment,
     as_slice,
     pack_segment,
@@ -22,7 +23,6 @@ from holdfast.index.blocks import (
 )
 from holdfast.model import Role
 from holdfast.models.embedder import Embedder, round_to_half, shipped_embedder, unit
-from holdfast.settings import IndexSettings
 from holdfast.store.rows import role_number
 from holdfast.store.snapshot import Snapshot
 from holdfast.store.store import Store
@@ -162,7 +162,7 @@ def matrix(stored: Sequence[tuple[int, bytes]]) -> Scores:
     return np.frombuffer(b"".join(data for _, data in stored), "<f4").reshape(len(stored), -1)
 
 
-def embed_documents(store: Store, namespace: str, space: Space, embedder: Embedder, settings: IndexSettings) -> int:
+def embed_documents(store: Store, namespace: str, space: Space, embedder: Embedder, settings: IndexSizes) -> int:
     """Embed one batch; how many documents it was. When the model fails, ModelError, and the cursor stays (SAL-5)."""
     fingerprint = embedder.profile.fingerprint
     embedding, folding = vectors_stage(space, fingerprint), segments_stage(space, fingerprint)
@@ -229,7 +229,7 @@ ReadingsVectors = NDArray[np.float32]
 _USER = role_number(Role.USER)
 
 
-def read_turns(store: Store, namespace: str, embedder: Embedder, settings: IndexSettings) -> int:
+def read_turns(store: Store, namespace: str, embedder: Embedder, settings: IndexSizes) -> int:
     """Read one batch of embedded turns; how many there were."""
     fingerprint = embedder.profile.fingerprint
     stages = {space: vectors_stage(space, fingerprint) for space in (Space.TOLD, Space.WINDOW)}
@@ -258,7 +258,7 @@ def read_turns(store: Store, namespace: str, embedder: Embedder, settings: Index
 
 
 def _statement_vectors(
-    view: Snapshot, turns: Sequence[Document], embedder: Embedder, settings: IndexSettings
+    view: Snapshot, turns: Sequence[Document], embedder: Embedder, settings: IndexSizes
 ) -> tuple[dict[int, Vector], dict[int, bool]]:
     """Compute the statement vector of each turn; a turn of one sentence, or not of a user, keeps its own vector.
 
@@ -284,7 +284,7 @@ def _statement_vectors(
     return statement, {turn.num: turn.num in by_sentences for turn in turns if turn.num not in known}
 
 
-def _weigh(parts: Sequence[Weighed], embedder: Embedder, settings: IndexSettings) -> ReadingsVectors:
+def _weigh(parts: Sequence[Weighed], embedder: Embedder, settings: IndexSizes) -> ReadingsVectors:
     """Average the vectors of each turn's sentences, weighted by durability and length."""
     sentences = [sentence for one in parts for sentence in one.sentences]
     likely = np.array([chance for one in parts for chance in one.each], np.float32) + np.float32(settings.told_floor)

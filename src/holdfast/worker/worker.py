@@ -17,17 +17,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from holdfast.errors import Closed, FlushTimeout, HoldfastError, ModelError, ModelUnavailable
-from holdfast.index.blocks import words_stage
+from holdfast.index.blocks import IndexSizes, words_stage
 from holdfast.index.vectors import vectors_stage
 from holdfast.model import Clock
 from holdfast.models.embedder import Embedder
-from holdfast.settings import IndexSettings, JanitorSettings
+from holdfast.settings import JanitorSettings
 from holdfast.store.snapshot import Snapshot
 from holdfast.store.store import Store
 from holdfast.store.types import ADMIT_STAGE, PASSAGES_STAGE, Space
 
 if TYPE_CHECKING:
     from holdfast.admit.pipeline import Admission
+
+COUNT_EVERY_S = 2.0  # between two writes of retrieval counts: a search waits for no commit, a crash loses that much
 
 
 class BatchDelay:
@@ -145,7 +147,7 @@ class Worker:
         self,
         store: Store,
         embedder: Embedder | None,
-        settings: IndexSettings,
+        settings: IndexSizes,
         open_admission: Callable[[str], Admission] | None = None,
     ) -> None:
         self._store = store
@@ -438,6 +440,6 @@ class RetrievalCounter:
     def _run(self) -> None:
         while not self._stop.is_set():
             self._some.wait()
-            self._stop.wait(self._settings.count_every_s)
+            self._stop.wait(COUNT_EVERY_S)
             self._some.clear()
             self.write()

@@ -47,9 +47,11 @@ from holdfast.memory import Memory
 from holdfast.results import RecentExchanges, ThreadAnswer
 from holdfast.serve.errors import Failure, failure_of
 from holdfast.serve.http.auth import is_confined, namespace_of
-from holdfast.serve.mcp.text import TextFormatter
+from holdfast.serve.mcp.text import McpSizes, TextFormatter
 from holdfast.serve.memories import Memories
+from holdfast.serve.process import ServeLimits
 from holdfast.serve.verbs import VERBS, CallContext, ConcurrencyLimits, Danger, Verb, call_verb, schema
+from holdfast.settings import tuned
 from holdfast.text.jsonio import plain
 from holdfast.version import __version__
 
@@ -87,7 +89,7 @@ def templates() -> ListResourceTemplatesResult:
 def recent_sessions(memory: Memory) -> ListResourcesResult:
     """List the most recent sessions; older ones are read by their name."""
     with memory.view as view:
-        found = view.sessions(memory.settings.mcp.listed_sessions)
+        found = view.sessions(tuned(memory.settings, McpSizes).listed_sessions)
     return ListResourcesResult(
         resources=[
             Resource(
@@ -147,9 +149,7 @@ def prompts() -> ListPromptsResult:
                 description=_ABOUT,
                 arguments=[
                     PromptArgument(
-                        name="since",
-                        description=f'ISO 8601 or relative (default: "{_SINCE}").',
-                        required=False,
+                        name="since", description=f'ISO 8601 or relative (default: "{_SINCE}").', required=False
                     ),
                     PromptArgument(name="session", description="Only this session.", required=False),
                 ],
@@ -164,7 +164,7 @@ def summarise_recent(memory: Memory, formatter: TextFormatter, given: Mapping[st
             INVALID_PARAMS, f"{SUMMARISE_RECENT} has no argument {sorted(unknown)[0]!r}; use since or session"
         )
     since = given.get("since") or _SINCE
-    limit = memory.settings.mcp.prompt_exchanges
+    limit = tuned(memory.settings, McpSizes).prompt_exchanges
     found = memory.recent(limit, kind="exchange", since=since, session=given.get("session") or None)
     history = formatter.format(RecentExchanges(tuple(found)))
     text = f"{_REQUEST.format(since=since)}\n\n{history}"
@@ -218,7 +218,7 @@ class ToolRunner:
         agent = not memories.settings.serve.trust_roles
         self._call_context = CallContext(rules, memories.bound, memories.places, agent)
         self._formatter = TextFormatter(memories.settings)
-        self._limits = ConcurrencyLimits.of(memories.settings.serve, anyio.CapacityLimiter)
+        self._limits = ConcurrencyLimits.of(tuned(memories.settings, ServeLimits), anyio.CapacityLimiter)
 
     async def call(self, context: Context, verb: Verb, payload: Mapping[str, object]) -> CallToolResult:
         """Return the result of a tool. An error is a result too, with advice for the model."""

@@ -40,6 +40,9 @@ from holdfast.store.sqlite.schema import APPLICATION_ID, MIGRATIONS, SCHEMA
 from holdfast.store.sqlite.transaction import SqliteTransaction, out_of_files, read_secret, translated
 from holdfast.store.types import Server, StoreCounts, Transaction
 
+_SWEEP_MEMORY_MB = 256
+"""A file up to this size is rewritten in memory after an erase, a larger one through a temporary file of the rest."""
+
 _fcntl: ModuleType | None
 try:
     import fcntl as _fcntl
@@ -383,7 +386,7 @@ class SqliteDatabase:
 
     def _vacuum(self) -> None:
         """secure_delete zeroes what a page does not use; VACUUM leaves out every page and cell that ever was free."""
-        large = self.path.stat().st_size > self._settings.sweep_memory_mb * 1_000_000
+        large = self.path.stat().st_size > _SWEEP_MEMORY_MB * 1_000_000
         self._writer.pragma("secure_delete", True)
         self._writer.pragma("temp_store", "FILE" if large else "MEMORY")
         try:
