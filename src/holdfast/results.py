@@ -336,7 +336,7 @@ class ContextItem:
     id: str
     tier: str
     follow: bool
-    """Whether the frame tells the model to follow it."""
+    """True if the frame tells the model to follow it."""
     text: str
     tokens: int
 
@@ -357,7 +357,7 @@ class ContextReceipt(Receipt):
     candidates: tuple[Considered, ...] = ()
     notices: tuple[str, ...] = ()
     items: tuple[ContextItem, ...] = ()
-    """What the context shows, in its order."""
+    """The items of the context, in its order."""
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ _Weights = TypeVar("_Weights")
 
 @dataclass(frozen=True)
 class StoreSettings:
-    """Where memories are kept: SQLite and PostgreSQL."""
+    """The store: SQLite and PostgreSQL."""
 
     durable: bool = True
     """Call fsync at every commit; turn it off only for tests and throw-away stores, which a power cut may damage."""
@@ -43,7 +43,7 @@ class StoreSettings:
 
 @dataclass(frozen=True)
 class LogSettings:
-    """Which messages are stored, and in what form."""
+    """Stored messages."""
 
     max_text_bytes: int = 64 * 1024 * 1024
     """Refuse a message that is larger."""
@@ -53,7 +53,7 @@ class LogSettings:
 
 @dataclass(frozen=True)
 class EmbedderSettings:
-    """Which model turns texts into vectors."""
+    """The model that turns texts into vectors."""
 
     profile: str = "static"
     """static, onnx:PATH, remote:URL#MODEL or none."""
@@ -77,7 +77,7 @@ class ChatSettings:
 
 @dataclass(frozen=True)
 class AdmitSettings:
-    """Which sentences become records."""
+    """Extraction of records from turns."""
 
     enabled: bool = True
     """Extract records from turns; without it Holdfast is a searchable log."""
@@ -95,7 +95,7 @@ class AdmitSettings:
 
 @dataclass(frozen=True)
 class MergeSettings:
-    """When two records become one, and when a new one replaces an old one."""
+    """Merging of equal records, and replacement of old ones."""
 
     same: float | None = None
     """Cosine from which two texts may be the same claim; by default the embedder's own threshold (MERGE-1)."""
@@ -212,7 +212,7 @@ def _check_branch(branch: str, *weights: float) -> None:
 
 @dataclass(frozen=True)
 class GateSettings:
-    """How strictly turns are judged before records are made of them."""
+    """The gate: how strictly turns are judged before records are made of them."""
 
     conversation: Literal["rank", "filter"] = "rank"
     """rank: every salient turn may yield records, and the score orders them. filter: only turns at or above the
@@ -264,7 +264,7 @@ class RankWeights:
 
 @dataclass(frozen=True)
 class RecallSettings:
-    """How search results are ranked."""
+    """Ranking of search results."""
 
     ranker: Literal["standard", "seed"] = "standard"
     """seed: (.7·cosine + .2·exp(-λ·age) + .1·scope), the formula of the project that the seeds came from (RECALL-3)."""
@@ -276,7 +276,7 @@ class RecallSettings:
 
 @dataclass(frozen=True)
 class ContextSettings:
-    """How much memory goes into a prompt, and how long that may take (docs/design/context.md)."""
+    """The part of a prompt that memory may use, and the time it may take (docs/design/context.md)."""
 
     share: float = 0.25
     """Share of `prompt_budget` for everything that Holdfast adds (CTX-2)."""
@@ -299,7 +299,7 @@ class ContextSettings:
 
 @dataclass(frozen=True)
 class TokenSettings:
-    """How tokens are counted."""
+    """Counting of tokens."""
 
     counter: str = "estimate"
     """estimate, o200k, cl100k or tokenizer:PATH (a tokenizer.json); errors: docs/evidence/context.md."""
@@ -313,7 +313,7 @@ class TokenSettings:
 
 @dataclass(frozen=True)
 class CompactSettings:
-    """When old turns are replaced by a digest in the active view (docs/how-to/compact.md)."""
+    """Compaction: digests in place of old turns in the active view (docs/how-to/compact.md)."""
 
     automatic: bool = True
     """Compact a session that grows turn by turn in the background; an imported history waits for its next turn."""
@@ -334,7 +334,7 @@ _CENTURY = 1200  # months: older than anybody's memory, and the calendar still r
 
 @dataclass(frozen=True)
 class JanitorSettings:
-    """When the confidence of records that nobody retrieves is lowered (docs/how-to/upkeep.md)."""
+    """The janitor, which lowers the confidence of old records that nobody retrieves (docs/how-to/upkeep.md)."""
 
     count: bool = True
     """Count retrievals; without counts the janitor does nothing."""

@@ -86,7 +86,7 @@ _BEGINS_CLAUSE = re.compile(
     r"|on|in|for|if|when)\b|\d|(?-i:[A-Z]))",
     re.IGNORECASE,
 )
-"""How a clause begins after "that", where no verb is known to us: "that the gate sticks"."""
+"""Beginnings of a clause after "that", where we do not know the verb: "that the gate sticks"."""
 _BARE_REQUEST = re.compile(
     rf"{_LEAD}(?:(?>(?:please |can you |could you |i want you to )?)(?:remember|note|save|keep in mind|don't forget)"
     r" (?:this|the following|these|(?P<back>that|it))(?: for (?:later|me|next time|the future))?)(?: please)?\W*$",
@@ -115,7 +115,7 @@ _LEAST = 2
 
 
 def requested(sentences: Sequence[str]) -> dict[int, str]:
-    """Which sentences of a turn are kept on request, and what the request was, in words."""
+    """Return the sentences of a turn that are kept on request, each with the request in words."""
     found: dict[int, str] = {}
     quoted = False
     for number, sentence in enumerate(sentences):
@@ -132,7 +132,7 @@ def requested(sentences: Sequence[str]) -> dict[int, str]:
 
 
 def _beside(number: int, sentences: Sequence[str], *, back: bool) -> int | None:
-    """What a bare "remember this" announces, or a bare "remember that" concludes; else its other neighbour."""
+    """Return the sentence that "remember this" announces or "remember that" concludes; else its other neighbour."""
     places = (number - 1, number + 1) if back else (number + 1, number - 1)
     return next((place for place in places if 0 <= place < len(sentences) and not _asks(sentences[place])), None)
 
@@ -168,7 +168,7 @@ def _asks(sentence: str) -> bool:
 
 
 class Proposal(StrEnum):
-    """What an extractor proposes; code disposes (ADMIT-2)."""
+    """A proposal of an extractor, which code accepts or refuses (ADMIT-2)."""
 
     ADD = "add"
     SUPERSEDE = "supersede"
@@ -187,7 +187,7 @@ class When:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """What an extractor hands over: a statement, who vouches for it, and how sure that is."""
+    """A statement from an extractor, with its provenance and confidence."""
 
     text: str
     """In the user's own words, one sentence."""
@@ -199,7 +199,7 @@ class Candidate:
     supersedes: str | None = None
     """The id of the record it replaces, if the extractor knows one."""
     durability: float = 1.0
-    """How likely it is to help a future conversation that does not include the turn (the floor's question)."""
+    """Probability that it helps a later conversation that does not include the turn (the floor's question)."""
     slight: bool = False
     """Too slight to be kept on its own; as the change of something remembered it is news."""
     when: When | None = None
@@ -346,5 +346,5 @@ def _lead(before: Sequence[Turn], read: Sequence[SentenceReading], number: int) 
 
 
 def answers_question(before: Sequence[Turn]) -> bool:
-    """Whether the turn before was another's question, so that a fragment may be a full answer."""
+    """Return True if the turn before was somebody else's question, so that a fragment may be a full answer."""
     return bool(before) and before[-1].role is not Role.USER and before[-1].text.rstrip().endswith("?")

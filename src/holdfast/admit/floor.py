@@ -154,7 +154,7 @@ STANDING = _anywhere(
     answers; replies; responses; spelling; sign with; but not?; nothing (?:over|with|but)
     """
 )
-"""What makes a command hold beyond the work at hand."""
+"""Words that make a command apply beyond the current task."""
 
 # Steps of work -------------------------------------------------------------------------------------------------------
 
@@ -438,7 +438,7 @@ def judge_turn(text: str, *, answers_question: bool = False) -> tuple[Judged, ..
 
 
 def _inside_quotes(found: Sequence[str]) -> list[bool]:
-    """Which sentences belong to a quotation that begins or ends in another one, beside a few words of the user's."""
+    """Return for each sentence whether it is inside a quotation that begins or ends in another sentence."""
     marks = [len(_MARK.findall(sentence)) for sentence in found]
     if sum(marks) % 2:  # a quotation that is not closed: nothing can be said
         return [False] * len(found)
@@ -460,7 +460,7 @@ _SPACELESS = re.compile("[\u3040-\u30ff\u3400-\u9fff\u0e00-\u0eff\u1000-\u109f\u
 
 
 def _specific(text: str) -> bool:
-    """Whether it speaks of what is the user's, lays down a rule, or names a number, day or person."""
+    """Return True if it mentions something of the user's, states a rule, or names a number, day or person."""
     return any(pattern.search(text) for pattern in (MINE, RULE, NUMBER, NAME))
 
 

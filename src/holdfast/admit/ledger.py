@@ -203,7 +203,7 @@ class SessionTurns:
         self._erasures: object = None
 
     def look(self, view: Snapshot) -> None:
-        """Whether something was erased since the last batch: then nothing of it may be known any more."""
+        """Clear the cache if something was erased since the last batch."""
         if (erasures := view.erasures()) != self._erasures:
             self._lines.clear()
             self._erasures = erasures

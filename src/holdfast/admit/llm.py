@@ -1,4 +1,4 @@
-"""What a chat model is told and shown when it proposes records: versioned instructions, and the conversation as data.
+"""Instructions and input of the chat model that proposes records: versioned instructions, the conversation as data.
 
 The criterion is one positive question (ADMIT-3). An earlier design listed what not to extract; a list grows with every
 noise that slips through and draws attention from the task, but it can be switched back on: `admit.criterion`.
@@ -70,7 +70,7 @@ _LONGEST_ANSWER = 4000
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What the model saw, by the numbers it may cite: masked texts, and whose they are."""
+    """The masked texts that the model saw, with their speakers, by the numbers that it may cite."""
 
     turns: dict[int, Turn]
     texts: dict[int, str]
@@ -243,7 +243,7 @@ class _Payload(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Proposals:
-    """What is left of a model's answer, and what is not."""
+    """The accepted and the refused parts of a model's answer."""
 
     candidates: tuple[Candidate, ...]
     dropped: tuple[Dropped, ...] = ()
@@ -406,7 +406,7 @@ class LlmExtractor:
         )
 
     def _source(self, text: str, item: _Item, shown: Shown) -> _Grounds | None:
-        """Who bears it out: the current turn, the user over several turns, or only the assistant's words as well."""
+        """Return the support of a text: the current turn, several turns of the user, or the assistant's words as well."""
         settings = self._settings
         for numbers, confidence, agreed in _tiers(item, shown, settings):
             said = "\n".join(shown.texts[number] for number in numbers)
@@ -429,7 +429,7 @@ class LlmExtractor:
 
 @dataclass(frozen=True, slots=True)
 class _Grounds:
-    """Who vouches for a sentence, how surely, and in which turns."""
+    """Provenance, confidence and turns of a sentence."""
 
     provenance: Provenance
     confidence: float
@@ -459,7 +459,7 @@ def _read(answer: str) -> _Reply:
 
 
 def _complaint(error: ValidationError) -> str:
-    """What is wrong, without the values: they may be anything."""
+    """Describe what is wrong without the values, which may be anything."""
     return "; ".join(
         f"{'.'.join(map(str, one['loc'])) or 'answer'}: {one['msg']}" for one in error.errors(include_input=False)[:5]
     )

@@ -1,4 +1,4 @@
-"""What becomes of a new statement beside what is already remembered: added, merged, a replacement, or nothing new.
+"""Decide what happens to a new statement: it is added, merged, a replacement, or nothing new.
 
 The cosine only proposes. Two texts merge when it is high and nothing that decides differs (MERGE-1, MERGE-3); one
 replaces another when a reason can be told (MERGE-4) and its source is no worse (MERGE-5). In doubt both stay.
@@ -33,7 +33,7 @@ replacements lie below .35 on the static model ("I moved to Ghent", "I live in P
 
 
 class Likeness(StrEnum):
-    """How the first text stands to the second."""
+    """Relation of the first text to the second."""
 
     SAME = "same"
     MORE = "more"
@@ -65,7 +65,7 @@ _ON_IN = ({"on", "onto", "upon"}, {"in", "into"})
 
 
 def compare(first: str, second: str) -> Comparison:
-    """Whether the texts may stand for one another."""
+    """Compare two texts that may say the same."""
     if first.strip() == second.strip() and first.strip():
         return Comparison(Likeness.SAME, "the same words")
     if max(len(first), len(second)) > LONGEST:
@@ -103,7 +103,7 @@ def additions(reading: ParsedStatement) -> list[Word]:
 
 
 def is_loose_one(word: Word) -> bool:
-    """Whether it may count for nothing: a "one" that only means "a"."""
+    """Return True for a "one" that only means "a"."""
     return word.said.lower() == "one"
 
 
@@ -160,7 +160,7 @@ def _not_just_more(more: ParsedStatement, less: ParsedStatement, extra: list[Wor
 
 
 def _modifies(reading: ParsedStatement, index: int) -> bool:
-    """Whether a word only describes the one after it: "a young child", but not "a child actor"."""
+    """Return True if a word only describes the one after it: "a young child", but not "a child actor"."""
     word = reading.words[index]
     if word.key.endswith("ly"):
         return True
@@ -217,7 +217,7 @@ def _order(first: tuple[Word, ...], second: tuple[Word, ...]) -> str | None:
 
 
 def _same_order(first: tuple[Word, ...], second: tuple[Word, ...]) -> bool:
-    """Whether the words stand alike, or one phrase moved that may stand anywhere."""
+    """Return True if the words have the same order, but for one phrase that may be anywhere."""
     ours, theirs = [word.key for word in first], [word.key for word in second]
     if ours == theirs:
         return True
@@ -232,7 +232,7 @@ def _same_order(first: tuple[Word, ...], second: tuple[Word, ...]) -> bool:
 
 
 def _cuts(middle: tuple[Word, ...], other: tuple[Word, ...]) -> list[int]:
-    """Where the first block may end: before the word the other text starts with. At most a few, so this is linear."""
+    """Return the possible ends of the first block: before the first word of the other text. A few, so this is linear."""
     places = [index for index, word in enumerate(middle) if word.key == other[0].key and index]
     return places[:_MOST_CUTS]
 
@@ -332,7 +332,7 @@ class Merge:
     into: str
     text: str
     kept: str
-    """Whose text it is: "new" or "old"."""
+    """Source of the text: "new" or "old"."""
     provenance: Provenance
     confidence: float
     evidence_count: int
@@ -367,7 +367,7 @@ _DERIVED = frozenset({Kind.SUMMARY, Kind.EPISODE, Kind.TURN})
 
 
 def trust(provenance: Provenance) -> int:
-    """How far a source is believed; more is better (MERGE-2's order)."""
+    """Return the trust in a source; more is better (MERGE-2's order)."""
     return _TRUST[provenance]
 
 

@@ -77,7 +77,7 @@ class TurnReader:
         self._settings = tuned(settings, AdmitWeights)
         self._own: dict[str, OwnWords] = {}
         self.proposals: Mapping[str, Metadata] = {}
-        """What the log holds of a model's proposals, by turn."""
+        """A model's proposals in the log, by turn."""
 
     def own_words(self, turn: Turn) -> OwnWords:
         if turn.id not in self._own:
@@ -167,7 +167,7 @@ def _masked(candidate: Candidate) -> Candidate:
 
 
 def _heard(before: Sequence[Turn]) -> list[str]:
-    """What the user has just been told, so that saying it again is no news (ADMIT-4).
+    """Return what the user was just told, so that repeating it is not news (ADMIT-4).
 
     What was recalled for the session, and its rule files, are told by their form (admit/own_words.py) and by what they
     repeat (admit/echo.py): the log does not know what a context showed, and a rebuild must decide the same.
@@ -210,7 +210,7 @@ class Judge:
         self._asks = asks
         self.changes = Changes(fingerprint=embedder.profile.fingerprint)
         self.question: Question | None = None
-        """What a chat model must be asked before the batch can go on."""
+        """Question for the chat model that the batch waits for."""
         self._notes = Notes(self.changes)
         self._placing = Placing(namespace, embedder, settings, ledger, self.changes, self._notes, view.forgotten())
         self._earlier = Earlier(view, (), heard)
@@ -260,7 +260,7 @@ class Judge:
         return None
 
     def _readable(self, turn: Turn) -> bool:
-        """Whether rules, or what a model proposed, may find something in it."""
+        """Return True if the rules or a model's proposal may find something in the turn."""
         return turn.origin is Origin.USER and self._salience(turn).salient and not (self._asks and self._may_wait(turn))
 
     def _salience(self, turn: Turn) -> Salience:
@@ -269,7 +269,7 @@ class Judge:
         return self._salient[turn.id]
 
     def _may_wait(self, turn: Turn) -> bool:
-        """Whether a model is to be asked about this turn if the gate lets it through.
+        """Return True if a model should be asked about this turn when it passes the gate.
 
         Not if it was asked already, nor if the turn was admitted without it before a rebuild (INV-3).
         """
@@ -349,7 +349,7 @@ class Judge:
                 self._placing.place(turn, candidate, vector, number, g, sources, first + number, replaced[number])
 
     def _refused_late(self, turn: Turn, read: TurnReading, first: int) -> list[tuple[str, str] | None]:
-        """What refuses each of those that passed the floor, now that it is known what was remembered before."""
+        """Return the reason to refuse each candidate that passed the floor, given what was remembered before."""
         said = recited(
             self._reader.own_words(turn).text,
             [one.text for one in read.kept],
@@ -370,7 +370,7 @@ class Judge:
 
 
 def _passed(view: Snapshot) -> int:
-    """How far admission had come when the views were last dropped: turns up to there are not asked about any more."""
+    """Return the position of admission when the views were last dropped: no model is asked about turns up to there."""
     upto = [act.payload.get("upto") for act in view.acts(ADMIT_STAGE) if act.entry is Entry.REBUILD]
     return max((one for one in upto if isinstance(one, int)), default=0)
 
@@ -396,7 +396,7 @@ class Admission:
         self._cache = cache
         self._asking = asking
         self._held = -1
-        """Where the cursor stands while a model is asked about the next turn."""
+        """Position of the cursor while a model is asked about the next turn."""
         # The ledger of the last batch, the state of the store that it belongs to, and the last record it was read up
         # to: if nobody changed one since, it is enough to read on from there.
         self._ledger: Ledger | None = None
@@ -459,7 +459,7 @@ class Admission:
 
 @dataclass(frozen=True)
 class _State:
-    """What a ledger depends on, beside records that are added. An erase changes some that were judged long ago."""
+    """State that a ledger depends on, besides added records. An erase changes some that were judged long ago."""
 
     fingerprint: str = ""
     epoch: int = 0

@@ -23,7 +23,7 @@ _NEIGHBOURS = 8  # live records a candidate is compared with: the nearest, and a
 
 
 class Notes:
-    """What is told and counted of a turn, among the changes of its batch."""
+    """Notes and counts of a turn, among the changes of its batch."""
 
     def __init__(self, changes: Changes) -> None:
         self._changes = changes
@@ -129,7 +129,7 @@ class Placing:
         ]  # fmt: skip
 
     def _said_before(self, turn: Turn, candidate: Candidate, vector: NDArray[np.float32]) -> Drop | None:
-        """What was replaced is no news when a history is handed over again; said after its end it is."""
+        """Drop a replaced statement when a history is imported again; said again after its end, it is news."""
         same = self._settings.merge.same or self._thresholds.same
         for old in self._ledger.outlived(vector, turn.seq, turn.at, same):
             if compare(candidate.text, old.text).likeness is Likeness.SAME:

@@ -79,7 +79,7 @@ class Question:
     before: tuple[Turn, ...]
     known: tuple[Record, ...]
     seen: int | None = None
-    """Where the log ended when all this was read."""
+    """End of the log when all this was read."""
 
 
 def open_asking(
@@ -226,7 +226,7 @@ class Asking:
             self._store.propose(namespace, action, turn.seq, question.seen)
 
     def _is_settled(self, namespace: str, turn: Turn) -> bool:
-        """Whether the log has it by now, or admission went past it (a process without a model may have)."""
+        """Return True if the log has it by now, or admission passed it (in a process without a model)."""
         with self._store.snapshot(namespace) as view:
             return view.cursor(ADMIT_STAGE) >= turn.seq or turn.id in view.proposals([turn.id])
 

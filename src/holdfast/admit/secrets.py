@@ -79,7 +79,7 @@ _RANDOM = re.compile(
 
 
 def _random(value: str) -> bool:
-    """Whether a part of the value was made by a machine."""
+    """Return True if a part of the value looks machine-made."""
     return _RANDOM.search(value, 0, _ENOUGH) is not None
 
 
@@ -262,7 +262,7 @@ def _is_named_secret(value: str, strong: bool, match: re.Match[str], text: str) 
 
 @cache  # a few dozen spellings
 def _meaning(name: str) -> tuple[str, bool]:
-    """What the name is called in the mask, and whether its value is a secret whatever it looks like."""
+    """Return the name for the mask, and True if its value is a secret whatever it looks like."""
     if any(re.fullmatch(strong, name) for strong in _STRONG):
         return ("pin" if name.startswith("pin") else "password"), True
     return ("credentials" if name.startswith("cred") else "key" if "key" in name else name), False

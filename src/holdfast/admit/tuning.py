@@ -40,7 +40,7 @@ def around(threshold: float, lowest: float) -> tuple[float, ...]:
 
 
 def weigh(new: str, old: str, cosine: float, of: str, same: bool | None = None) -> Pair:
-    """What the value guard says of two texts that the cosine proposes."""
+    """Judge two texts that the cosine proposes, with the value guard."""
     comparison = compare(new, old)
     return Pair(new, old, cosine, of, comparison.likeness is not Likeness.DIFFERENT, comparison.reason, same)
 
@@ -142,7 +142,7 @@ _ROWS = 512  # turns compared with all before them in one product
 
 
 def pairs_of_records(view: Snapshot, lowest: float) -> tuple[int, list[Pair]]:
-    """How many candidates were placed, and those with a record at least this near, as it stood then."""
+    """Return the number of placed candidates, and those with a record at least this near at that time."""
     told = view.decisions(_PLACED)
     pairs = []
     candidates = 0

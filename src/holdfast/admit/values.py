@@ -194,7 +194,7 @@ def read_number_words(words: Sequence[str], at: int) -> tuple[float, int, bool] 
 
 
 def scale_of(word: str) -> float | None:
-    """What "thousand" or "million" after digits multiplies by."""
+    """Return the factor of "thousand" or "million" after digits."""
     value = _SCALES.get(word)
     return float(value) if value else None
 
@@ -232,7 +232,7 @@ def plain_number(value: float) -> str:
 
 
 class WordKind(StrEnum):
-    """What a deciding word is; the receipt names it when two texts differ in one."""
+    """Kind of a deciding word, as the receipt names it when two texts differ in one."""
 
     NUMBER = "number"
     TIME = "time"
@@ -262,12 +262,12 @@ class Word(NamedTuple):
     past: bool = False
     """A simple past ("lived"), as opposed to "has lived", "was given" and "lives"."""
     start: int = 0
-    """Where it stands among the plain words of the sentence."""
+    """Position among the plain words of the sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedStatement:
-    """What a sentence says, word for deciding word."""
+    """The deciding words of a sentence."""
 
     words: tuple[Word, ...]
     tail: tuple[str, ...] = ()
@@ -460,7 +460,7 @@ def _value(pieces: list[_Piece], words: list[str], at: int) -> tuple[tuple[str, 
 
 @lru_cache(maxsize=_KNOWN_WORDS)
 def _begins_value(word: str) -> bool:
-    """Whether `_value` finds anything that starts with this word: few words do, and each is asked."""
+    """Return True if `_value` may find something that starts with this word: few words do, and every word is tested."""
     return (
         not word.isalpha()
         or word in WEEKDAYS
@@ -476,7 +476,7 @@ _NEAR_DAYS = frozenset({"today", "tomorrow", "yesterday", "tonight"})
 
 
 def _ends_time(after: str) -> bool:
-    """Whether the word after a bare number lets it be an hour: "at 10 now", but not "at 10 Downing Street"."""
+    """Return True if the word after a bare number lets it be an hour: "at 10 now", not "at 10 Downing Street"."""
     return not after or after in STRUCTURE or after in FILLERS or after in WEAK_PREPOSITIONS or after in _HOUR_ENDS
 
 
@@ -514,7 +514,7 @@ def _hour(words: list[str], at: int) -> int | None:
 
 
 def _is_month(pieces: list[_Piece], words: list[str], at: int) -> bool:
-    """Whether "may" or "march" is the month: with a capital inside a sentence, after "in", beside a day."""
+    """Return True if "may" or "march" is the month: with a capital inside a sentence, after "in", next to a day."""
     if words[at] not in ("may", "march", "mar", "jun", "dec", "oct", "jan", "feb", "apr", "jul", "aug", "sep", "nov"):
         return True
     before = words[at - 1] if at else ""

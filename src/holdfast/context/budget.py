@@ -112,9 +112,9 @@ class Allotment:
     behind_at: int = 0
     """Their place among the others."""
     over: str | None = None
-    """What could not be kept within the budget, in words (CTX-4)."""
+    """Parts that did not fit the budget, in words (CTX-4)."""
     left_out: str = ""
-    """How many of the user's rules did not fit, in words (RULE-2)."""
+    """Number of the user's rules that did not fit, in words (RULE-2)."""
 
     @property
     def notices(self) -> list[str]:

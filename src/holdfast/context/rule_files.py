@@ -268,7 +268,7 @@ class _FileStamp(NamedTuple):
     size: int
     modified_ns: int
     status_ns: int
-    """When its status changed: it moves even when the other time is set back."""
+    """Time its status changed: it moves even when the other time is set back."""
 
     @property
     def changed_ns(self) -> int:

@@ -407,7 +407,7 @@ def why_gone(record: Record, turns: Sequence[Turn], view: Snapshot) -> str:
 
 
 def _is_withdrawn(copy: Record, turns: Sequence[Turn], view: Snapshot) -> bool:
-    """Whether every rule that admission recorded of the same words was forgotten."""
+    """Return True if every rule that admission recorded from the same words was forgotten."""
     text = plain(copy.text)
     rules = [rule for rule in _rules_of(turns, view) if plain(rule.text) in text]
     return bool(rules) and all(view.is_hidden(rule.id) for rule in rules)

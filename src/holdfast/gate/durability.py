@@ -1,4 +1,4 @@
-"""How likely a sentence is to help a future conversation that does not include its turn.
+"""Estimate the probability that a sentence helps a later conversation that does not include its turn.
 
 A logistic score over what a reader sees at a glance (gate/durability.py) and over what the sentence is about, as the
 packaged static model has it, whichever embedder is configured: the same log gives the same records under any profile. A
@@ -36,7 +36,7 @@ def _words(text: str) -> frozenset[str]:
 
 
 CLAUSE = _words(", ; : but because when while if so since that who which where although though until and or then")
-"""Where the value of a statement ends."""
+"""Words that end the value of a statement."""
 
 PRONOUNS = _words(
     """
@@ -92,7 +92,7 @@ NOW = _words(
     downstairs upstairs outside inside hurts
     """
 )
-"""What is true of the moment only."""
+"""Words for what is true of the moment only."""
 
 ERRAND = _words(
     """
@@ -103,7 +103,7 @@ ERRAND = _words(
     key keys coat
     """
 )
-"""What somebody has, takes or likes for as long as an errand lasts."""
+"""Things that somebody has, takes or likes for as long as an errand lasts."""
 
 JUDGED = _words(
     """
@@ -162,7 +162,7 @@ LASTING = _words(
     married divorced engaged pregnant retired single widowed unemployed self-employed
     """
 )
-"""What somebody is, has, suffers from, plays, eats or speaks for more than a day."""
+"""Things that somebody is, has, suffers from, plays, eats or speaks for more than a day."""
 
 
 # --- The words and pairs of words that gate/durability.py looks for: plain lists, looked up whole, lower case.
@@ -468,7 +468,7 @@ def _may_be_verb(token: str) -> bool:
 
 
 def _value(words: Sequence[str]) -> list[str]:
-    """What follows the verb, up to the next clause."""
+    """Return the words after the verb, up to the next clause."""
     found: list[str] = []
     for word in words:
         if word in CLAUSE and found:
@@ -521,7 +521,7 @@ _MADE = (
 )  # fmt: skip
 FEATURES: tuple[str, ...] = (*_MADE, *SHAPES, *_FLAGS)
 _PLACE, _NEW, _TURN = (FEATURES.index(name) for name in ("answer", "new", "turn_answers"))
-"""Where the columns begin that do not depend on the sentence alone: three, two and four of them."""
+"""First columns that do not depend on the sentence alone: three, two and four of them."""
 _KEPT = 4096
 """Sentences whose reading is kept, 3 KB each: those of a batch, for the index, the vectors and admission read them."""
 
@@ -553,7 +553,7 @@ class Glance:
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """What a sentence shows wherever it stands; the features of its place and turn are 0."""
+    """Features of a sentence by itself; those of its place and turn are 0."""
 
     content: frozenset[str]
     features: _Numbers
@@ -633,7 +633,7 @@ def _read(sentence: str, turn_asks: bool) -> _Seen:
 
 
 def _is_and_likes(words: list[str]) -> tuple[float, float]:
-    """Whether it says what somebody is ("I'm a nurse"), and what they like ("I love jazz")."""
+    """Return two features: it says what somebody is ("I'm a nurse"), and what they like ("I love jazz")."""
     is_a = likes = False
     for first, second, third in zip(words, words[1:], words[2:], strict=False):
         if third not in EMPTY_OBJECTS:
@@ -643,7 +643,7 @@ def _is_and_likes(words: list[str]) -> tuple[float, float]:
 
 
 def _look_up(words: list[str]) -> int:
-    """Which flags the words raise, as bits."""
+    """Return the flags of the words, as bits."""
     seen = 0
     for word in words:
         seen |= _WORD_BITS.get(word, 0)

@@ -1,4 +1,4 @@
-"""Which parts of a turn are the user's own words, and which were pasted: letters, pages, logs, code, quotations.
+"""Separate the user's own words from pasted text: letters, pages, logs, code, quotations.
 
 What somebody else wrote is kept and found with the turn; it is no statement of the user's, and an instruction in it is
 nobody's. In doubt a part counts as pasted: that costs a record, never the turn. One pass over the lines, linear time.
@@ -149,17 +149,17 @@ _SHOWN_WITHIN, _POINTED_WITHIN = 60, 30
 
 
 def announces(text: str) -> bool:
-    """Whether the user says that what follows is pasted: "here is the letter", "pasted", "this is what he wrote"."""
+    """Return True if the user announces pasted text: "here is the letter", "pasted", "this is what he wrote"."""
     return _PASTED.search(text) is not None or _names_a_thing(text, _SHOWN, _SHOWN_WITHIN)
 
 
 def reports(text: str) -> bool:
-    """Whether somebody wrote it, or it is to be worked on: what follows is theirs if it is long."""
+    """Return True if a long text that follows is somebody else's: it was written by them or is to be worked on."""
     return _TOLD.search(text) is not None or _names_a_thing(text, _POINTED, _POINTED_WITHIN)
 
 
 def _names_a_thing(text: str, pointer: re.Pattern[str], within: int) -> bool:
-    """Whether a thing that can be pasted is named soon after a word that points, with no colon between them.
+    """Return True if a thing that can be pasted is named soon after a pointing word, with no colon between them.
 
     Both are looked for once: a pattern that goes on looking from every word that points is slow where all of them do.
     """
@@ -264,7 +264,7 @@ _SPEAKS = re.compile(
     r"(?:[\]*_> ]{0,4}:[*_ ]{0,4}|[\]*_=> -]{0,8}$)",
     _I,
 )
-"""Where the host says that the user's own words begin."""
+"""Headings with which a host marks the beginning of the user's own words."""
 
 
 def handed_over(lines: Sequence[str]) -> Iterator[Handed]:
@@ -280,7 +280,7 @@ def handed_over(lines: Sequence[str]) -> Iterator[Handed]:
 
 
 def _what(line: str) -> str:
-    """What a line is the heading of, in words for the receipt; empty if it is none."""
+    """Return the subject of a heading, in words for the receipt; empty if the line is none."""
     body = line.strip()
     if ":" not in body and not body.startswith(_MARKED):  # most lines
         return ""
@@ -340,7 +340,7 @@ class Pasted:
 
 @dataclass(frozen=True, slots=True)
 class OwnWords:
-    """What the user said themselves, and what was set aside."""
+    """The user's own words, and the parts that were set aside."""
 
     text: str
     parts: tuple[Pasted, ...] = ()
@@ -424,7 +424,7 @@ def _comments(text: str) -> Iterator[Pasted]:
 
 
 def _contexts(text: str) -> Iterator[Pasted]:
-    """What a model was shown of a memory (context/render.py), true or forged, up to its last line: nobody's word.
+    """Yield the memory contexts in a text (context/render.py), true or forged, up to their last line: nobody's words.
 
     Without a line that ends it, all that follows is: whoever forges one leaves that line out.
     """
@@ -477,7 +477,7 @@ def _is_foreign(text: str, start: int, end: int) -> bool:
 
 
 def _shown(line: str) -> str:
-    """What is looked at of a line; a long indentation says no more than a short one."""
+    """Return the visible part of a line, with its indentation cut."""
     text = line[:_LINE].rstrip()
     body = text.lstrip(" \t")
     return text[: len(text) - len(body)][:_INDENT] + body
@@ -508,7 +508,7 @@ class _Lines:
             at = last + 1
 
     def handed(self) -> Iterator[Pasted]:
-        """What the host put before the user's words, and its word that they begin: "User question:"."""
+        """Yield what the host put before the user's words, with its heading for them: "User question:"."""
         for block in handed_over(self._lines):
             yield Pasted(self._starts[block.first], self._end(block.last), block.what)
             if block.speaks is not None:
@@ -519,7 +519,7 @@ class _Lines:
         return self._starts[line + 1] - 1 if line + 1 < self._count else len(self._text)
 
     def _opens(self, at: int) -> tuple[int, int, str] | None:
-        """What begins at this line, if anything does: where, its last line, and what it is."""
+        """Return the block that begins at this line, if any: first line, last line and name."""
         line, here = self._lines[at], self._starts[at]
         if fence := FENCE.match(line):
             closed = self._next(at, self._fences[fence[1]])
@@ -609,7 +609,7 @@ class _Lines:
         return self._count - 1
 
     def _announced(self, at: int) -> tuple[int, int, str] | None:
-        """What the user says they paste, or what somebody wrote: "here is the letter:" and all that follows."""
+        """Return the block that the user announces: "here is the letter:" and all that follows."""
         line = self._lines[at]
         colon = line.find(":")
         while 0 <= colon < len(line) - 1 and not line[colon + 1].isspace():  # 09:30, http://

@@ -42,7 +42,7 @@ class PatternReading:
 
 @dataclass(frozen=True, slots=True)
 class Telltale:
-    """What every match of a pattern shows at least one of, in plain ASCII texts: most chat shows none of it, and is
+    """Substrings of which every match of a pattern has one in plain ASCII texts: most chat has none of them, and is
     spared the search.
     """
 
@@ -91,12 +91,12 @@ class Family:
 
 
 def any_of(*alternatives: str, telltale: Telltale | None = None) -> Pattern:
-    """What a machine reads: letters mean their case, a blank is a blank, `^` and `$` are line ends."""
+    """Return a pattern for machine-readable text: case matters, a space is one space, `^` and `$` are line ends."""
     return Pattern(re.compile("|".join(alternatives), re.MULTILINE), False, telltale)
 
 
 def spoken(*alternatives: str, unspaced: str = r"(?!)", telltale: Telltale | None = None) -> Pattern:
-    """What people say: whole words in any case, between them any white space (" ?" is one blank or none).
+    """Return a pattern for speech: whole words in any case, between them any white space (" ?" is one space or none).
 
     `unspaced` is found inside words too, for scripts that do not part them.
     """

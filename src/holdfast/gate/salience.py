@@ -257,7 +257,7 @@ SIGNALS = (
 
 
 def tool_limitation_claim(text: str) -> bool:
-    """Whether a candidate says that the agent's tooling or environment fails at something."""
+    """Return True if a candidate says that the agent's tools or environment fail at something."""
     return any(_claims(" ".join(sentence.split())) for sentence in _SENTENCE_END.split(PatternReading.of(text).lowered))
 
 

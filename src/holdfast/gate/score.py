@@ -78,7 +78,7 @@ def tech_structure(text: str, settings: GateSettings = _DEFAULT) -> float:
 
 
 def families(text: str, settings: GateSettings = _DEFAULT) -> dict[str, tuple[str, ...]]:
-    """Which families fired, by signal: what a receipt shows."""
+    """Return the families that matched, by signal, for the receipt."""
     read = _read(text, settings)
     return {
         "t": _fired(TECHNICAL, read),
@@ -227,7 +227,7 @@ class Verdict:
     promoted: bool
     """Salient, and G reaches the threshold."""
     yields: bool
-    """Whether records may be made of it: of every salient turn (rank) or of the promoted ones alone (filter)."""
+    """True if records may be made of it: of every salient turn (rank), or only of the promoted ones (filter)."""
     reason: str
 
 

@@ -61,7 +61,7 @@ PROTOTYPES = (
     "Stick to the standard library instead of extra packages.",
     "The default branch has to stay ready for release.",
 )
-"""What guidance sounds like when it gives no order: wishes about answers, about what to ask first, about code."""
+"""Guidance that is not an order: wishes about answers, about what to ask first, about code."""
 
 _CALIBRATED = {"static": 0.45, "onnx:bge-small-en-v1.5-int8": 0.68, "onnx:all-MiniLM-L6-v2-int8": 0.42}
 """By profile, from sentences of our own that all have a hint (tests/data/guidance_hints.py): so that about one in
@@ -72,7 +72,7 @@ _known: dict[str, NDArray[np.float32]] = {}
 
 
 def surface_hint(text: str) -> bool:
-    """Whether a word of it hints at guidance: prefer, avoid, keep, ensure, should, …"""
+    """Return True if a word hints at guidance: prefer, avoid, keep, ensure, should, …"""
     return _HINT.search(text) is not None
 
 

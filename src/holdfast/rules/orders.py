@@ -237,7 +237,7 @@ def _read(clause: str, said: Said, supposed: str) -> Finding | None:
 
 
 _RELATIVE = word_set("that which who until")
-"""What follows them tells of something else: "articles that I have not opened yet"."""
+"""Words that begin a relative clause, which is about something else: "articles that I have not opened yet"."""
 _ED_VERBS = word_set("need feed seed embed exceed proceed")
 _TOLD_ANYONE = word_set("tell give ask take push forget start trust speak")
 
@@ -343,7 +343,7 @@ _AFTER_PAST = word_set("in on by to at with from for the a an my last off out up
 
 
 def _is_order(verb: str, words: list[str], clause: str) -> bool:
-    """Whether the first word is the verb of an order, and no noun: "use of …", "market prices are …"."""
+    """Return True if the first word is the verb of an order, and not a noun: "use of …", "market prices are …"."""
     if verb in BEFORE_VERBS - {"do"} or clause.startswith((f"{verb},", f"{verb} -")):
         return False
     if verb not in VERBS and not _looks_like_an_order(words):
@@ -431,12 +431,12 @@ _CONTENT = word_set("word plural verbs verb kin order")
 """Kinds of words that may be a name when they are written with a capital."""
 _THINGS = word_set("word plural verbs party kinsman name num ing no every")
 _AFTER_VERB = word_set("the a my we you they it i every of num if ly he this days")
-"""What stands behind a verb rather than behind a noun."""
+"""Words that follow a verb rather than a noun."""
 _SCALES = ((4, "brief"), (6, "short"), (9, "middling"), (13, "full"), (19, "long"))
 
 
 def marks(found: Sequence[str]) -> list[str]:
-    """What the learned reader weighs of the kinds of a sentence's words: themselves, neighbours, beginning, length."""
+    """Return the features of a sentence for the learned reader: word kinds, neighbours, beginning, length."""
     seen = dict.fromkeys(found)
     seen |= dict.fromkeys([f"{one}>{other}" for one, other in pairwise([*found, "$"])])
     beginning = [f"{place}:{kind}" for place, kind in enumerate(found[:3], 1)]

@@ -54,7 +54,7 @@ class ErasedTurn:
 
 @dataclass
 class ErasePlan:
-    """What an erase is about, found before anything is changed."""
+    """The rows that an erase is about, found before anything is changed."""
 
     turns: list[ErasedTurn]
     records: dict[str, str] = field(default_factory=dict)

@@ -54,7 +54,7 @@ class Snapshot:
     def __init__(self, tx: Transaction) -> None:
         self._tx = tx
         self._postings: dict[tuple[int, str], list[tuple[int, bytes]]] = {}
-        """What was read, by space and term."""
+        """Cached postings, by space and term."""
 
     @cached_property
     def _heads(self) -> Heads:

@@ -52,7 +52,7 @@ _COPIES = "SELECT path FROM copies WHERE ns = :ns"
 
 
 class Database(Protocol):
-    """What an engine must do: transactions, claims, and care for its own files or server."""
+    """Interface of an engine: transactions, claims, and care for its own files or server."""
 
     engine: str
     schema: int

@@ -133,7 +133,7 @@ class _Job:
     namespace: str
     delay: BatchDelay
     due: float | None = None
-    """When its next batch starts, in seconds of time.monotonic(); None while there is nothing to do."""
+    """Start of its next batch, in seconds of time.monotonic(); None while there is nothing to do."""
     waiting: int = 0
     """Flushes that wait for it."""
     failures: int = 0

@@ -97,7 +97,7 @@ class FileLock:
 
 
 class TailCache:
-    """Where sessions and their logs end, as this process left them; valid while nobody else has written to the file.
+    """Cached ends of sessions and logs as this process left them; valid while nobody else has written to the file.
 
     SQLite counts the commits of other connections (data_version), and all writes of a process use one connection. If
     the count is the same as before, an append is spared the look-ups that its acknowledgement would wait for.
