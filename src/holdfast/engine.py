@@ -25,7 +25,7 @@ from holdfast.worker.worker import RetrievalCounter, Worker
 
 if TYPE_CHECKING:
     from holdfast.admit.pipeline import Admission
-    from holdfast.admit.proposals import Asking
+    from holdfast.admit.proposals import ProposalQueue
     from holdfast.compact.run import Compactor
     from holdfast.context.assemble import Assembler
 
@@ -53,7 +53,7 @@ class Engine:
         self.store = open_store(location, settings.store)
         self.cache = BlockCache(settings.store.cache_mb * 1_000_000)
         try:
-            self._asking = self._open_asking()
+            self._asking = self._open_proposals()
         except BaseException:  # a chat model that was named wrongly, for example
             self.store.close()
             raise
@@ -129,12 +129,12 @@ class Engine:
         context = self.assembler.degraded if "assembler" in self.__dict__ else None
         return self.worker.degraded(namespace) or self.compaction.degraded(namespace) or context
 
-    def _open_asking(self) -> Asking | None:
+    def _open_proposals(self) -> ProposalQueue | None:
         if self.embedder is None or not self.settings.admit.enabled or self.settings.chat.model == "none":
             return None
-        from holdfast.admit.proposals import open_asking
+        from holdfast.admit.proposals import open_proposals
 
-        return open_asking(self.store, self.settings, self.clock, lambda namespace: self.worker.wake(namespace))
+        return open_proposals(self.store, self.settings, self.clock, lambda namespace: self.worker.wake(namespace))
 
     def _open_admission(self, namespace: str) -> Admission:
         from holdfast.admit.extract import DeterministicExtractor

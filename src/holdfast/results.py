@@ -545,7 +545,7 @@ class RestoreResult:
 
 
 @dataclass(frozen=True)
-class Tended:
+class JanitorChange:
     """A record that the janitor lowers or culls, and why."""
 
     id: str
@@ -573,7 +573,7 @@ class JanitorResult:
     culled: int
     spared: Mapping[str, int]
     """Records that were never retrieved but are left alone, by reason."""
-    records: tuple[Tended, ...]
+    records: tuple[JanitorChange, ...]
     seconds: float
 
 

@@ -1,6 +1,6 @@
 """The settings that a person may want to change, grouped by goal.
 
-Fitted weights, thresholds and sizes are constants beside the code that uses them. Where a sweep or a test has to change
+Fitted weights, thresholds and sizes are constants in the modules that use them. Where a sweep or a test has to change
 them, they are frozen dataclasses that the code reads with `tuned`.
 """
 
@@ -242,7 +242,7 @@ class RankWeights:
     """BM25's correction for the length of a passage."""
     words: float = 0.25
     """The best passage by words."""
-    told: float = 0.15
+    statement: float = 0.15
     """Cosine with the statements of a turn."""
     worth: float = 0.2
     """The same cosine times the chance that the turn is worth keeping: statements before questions and thanks."""
@@ -484,7 +484,7 @@ _FIXED = frozenset(
         "log": "max_name_bytes stability_user stability_assistant stability_other batch",
         "store": "copy_pages erase_wait_s sweep_memory_mb",
         "embedder": "batch",
-        "index": "tail tail_chars vector_tail batch gather_s gather_most_s passage_words window_turns told_floor "
+        "index": "tail tail_chars vector_tail batch gather_s gather_most_s passage_words window_turns statement_floor "
         "passages_from max_chars",
         "recall": "identifier_preference speaker_preference wish_preference answer_words echo echo_hits echo_among "
         "echo_from floor_share floor_meaning floor_against floor_even floor_rise outstanding compared rescore "
@@ -494,7 +494,7 @@ _FIXED = frozenset(
         "gate": "salient_words known_records saturated earlier_turns frequent code_structure max_chars",
         "chat": "max_reply_chars attempts retry_s longest_retry_s",
         "admit": "worth rule own own_rule alone slight slight_per_turn recited_lines own_chars noted_cosine "
-        "tuned_turns turns_heard turns_shown records_shown turn_chars grounded_share confidence_stated "
+        "tuned_turns turns_before turns_shown records_shown turn_chars grounded_share confidence_stated "
         "confidence_confirmed confidence_implied hedged",
         "merge": "reworded paraphrase neighbours floor",
         "authored": "max_file_bytes settle_s attempts gather_ms",
@@ -562,14 +562,17 @@ def _validated(data: dict[str, Any]) -> Settings:
     return Settings(**checked)
 
 
+_RENAMED = {"told": "statement"}
+
+
 def _check_names(where: str, values: Mapping[str, Any], group: Any) -> None:
     names = [one.name for one in fields(group)] if is_dataclass(group) else []
     for name, value in values.items():
         if name in names:
             if isinstance(value, dict):
                 _check_names(f"{where}.{name}", value, getattr(group, name))
-        elif hasattr(getattr(group, "weights", None), name):
-            raise InputError(f"the setting {where}.{name} is now called {where}.weights.{name}")
+        elif hasattr(getattr(group, "weights", None), new := _RENAMED.get(name, name)):
+            raise InputError(f"the setting {where}.{name} is now called {where}.weights.{new}")
         elif f"{where}.{name}" in _FIXED:
             raise InputError(
                 f"{where}.{name} is fixed since version 0.2 and no longer a setting: remove it (CHANGELOG.md says why)"

@@ -254,7 +254,7 @@ def test_hi_is_not_promoted_on_a_cold_store_whatever_g_says() -> None:
 
 
 @pytest.mark.requirement("GATE-14")
-def test_rank_lets_every_salient_turn_yield_and_filter_only_those_that_reach_the_threshold() -> None:
+def test_rank_admits_every_salient_turn_and_filter_only_above_the_threshold() -> None:
     text = "Six ferries and four piers"
     low = judged(text, [0.9] * 5)
     assert low.g < 0.35

@@ -25,7 +25,7 @@ def _vectors(path: Path, space: Space, fingerprint: str) -> dict[int, bytes]:
 
 
 @pytest.mark.requirement("INV-3")
-@pytest.mark.parametrize("space", [Space.TOLD, Space.WINDOW])
+@pytest.mark.parametrize("space", [Space.STATEMENT, Space.WINDOW])
 def test_turns_read_a_few_at_a_time_read_as_all_at_once(
     open_memory: OpenMemory, static_embedder: StaticEmbedder, tmp_path: Path, space: Space
 ) -> None:

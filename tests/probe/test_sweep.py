@@ -74,7 +74,7 @@ def test_a_sweep_never_proposes_a_lower_p_at_1(opening: Opening) -> None:
 @pytest.mark.requirement("EVAL-1")
 def test_a_sweep_is_deterministic(opening: Opening) -> None:
     asked = probes(opening)
-    steps = {"told": (0.1, 0.5)}
+    steps = {"statement": (0.1, 0.5)}
     assert sweep(opening, asked, QUICK, steps) == sweep(opening, list(reversed(asked)), QUICK, steps)
 
 

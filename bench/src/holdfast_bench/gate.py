@@ -134,7 +134,7 @@ def _score_conversations(path: Path, content: str) -> list[_ScoredConversation]:
 def _score(one: _Conversation, path: Path, number: int) -> _ScoredConversation:
     cited = {found.groups() for text in strings_in(one.observation) for found in _CITATION.finditer(text)}
     scores, labels = [], []
-    context = tuned(bench_settings(), AdmitWeights).turns_heard
+    context = tuned(bench_settings(), AdmitWeights).turns_before
     sessions = (name for name in one.conversation if re.fullmatch(r"session_\d+", name))
     for name in sorted(sessions, key=lambda name: int(name.rpartition("_")[2])):
         lines = read_shape(list[_Line], one.conversation[name], path, "LoCoMo conversations")

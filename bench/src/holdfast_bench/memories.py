@@ -39,7 +39,7 @@ MIN_COVERAGE = 0.4
 HELD = 0.8
 """Share of a sentence's words that a record of its turn must hold to have kept it."""
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
-_PATIENCE_S = 20.0
+_DEADLINE_S = 20.0
 """Deadline of contexts: a busy machine must not turn a figure of quality into one of speed."""
 _Z = 1.959964
 
@@ -64,7 +64,7 @@ def swept_settings() -> Settings:
             given.setdefault(kind, {})[weight] = int(value) if whole else float(value)
         except (KeyError, AttributeError, ValueError) as error:
             raise InputError(f"HOLDFAST_TUNING: {one!r} is not SECTION.NAME=NUMBER of a weight") from error
-    weights = tuple(_KINDS[kind](**changes) for kind, changes in given.items())  # type: ignore[arg-type]
+    weights = tuple(_KINDS[kind](**changes) for kind, changes in given.items())
     return replace(load_settings(), _tuning=weights)
 
 
@@ -76,7 +76,7 @@ def bench_settings(mode: Mode = "rank", embedder: str | None = None) -> Settings
         gate=replace(own.gate, conversation=mode),
         admit=replace(own.admit, enabled=True),
         store=replace(own.store, durable=False),  # the store is temporary
-        context=replace(own.context, deadline_s=_PATIENCE_S, embedder_s=_PATIENCE_S),
+        context=replace(own.context, deadline_s=_DEADLINE_S, embedder_s=_DEADLINE_S),
         embedder=replace(own.embedder, profile=embedder or own.embedder.profile),
     )
 

@@ -49,7 +49,7 @@ QUESTIONS = 2 * _ASKED + _WARM_UP
 """Number of questions: to warm up, with a cached vector, and to be embedded as part of the search."""
 _TOP = 10
 _RULE_NODES = 2_000
-_READING = Space.TOLD
+_READING = Space.STATEMENT
 """The vectors whose scan is compared with its lower bound; a search scans as many codes again for windows."""
 
 _NEIGHBOURS = 40
@@ -217,9 +217,9 @@ class _SizedNamespace:
 
     def _nearest(self, view: Snapshot, size: int, vector: NDArray[np.float32]) -> list[int]:
         """Search one kind of vectors as production does: scan the codes, rescore the best in full precision."""
-        cosines, heard = scan(view, self.name, _READING, size, self._fingerprint, vector, self._cache)
+        cosines, embedded = scan(view, self.name, _READING, size, self._fingerprint, vector, self._cache)
         count = min(tuned(self._settings, Ranking).rescore, len(cosines))
-        best = np.argpartition(np.where(heard, cosines, -np.inf), -count)[-count:]
+        best = np.argpartition(np.where(embedded, cosines, -np.inf), -count)[-count:]
         full = exact(view, _READING, self._fingerprint, vector, best.tolist())
         return sorted(full, key=lambda num: -full[num])[:_TOP]
 

@@ -577,19 +577,19 @@ def by_attribute(old: str, clause: str) -> Replacement | None:
                 continue
             if was.keys <= now.keys or now.keys <= was.keys:
                 return None
-            told = f"{now.attribute} of {_person(now.subject)}: {said(was.value)!r} became {said(now.value)!r}"
+            change = f"{now.attribute} of {_person(now.subject)}: {said(was.value)!r} became {said(now.value)!r}"
             if not same_level(was, now):
-                return Replacement(False, f"perhaps another {told}")
+                return Replacement(False, f"perhaps another {change}")
             if now.attribute in _NEEDS_CHANGE and not now.change:
-                return Replacement(False, f"perhaps another {told}")
+                return Replacement(False, f"perhaps another {change}")
             of_many = now.attribute in ("name", "age") and set(now.subject) & _KIN_WITH_MANY
             if of_many and not now.change and not _misspelt(was, now):
-                return Replacement(False, f"perhaps another {told}")
+                return Replacement(False, f"perhaps another {change}")
             if was.attribute == "diet" and not _diet_differs(was, now):
                 return None
             if was.attribute == "status" and not _status_differs(was, now):
                 return None
-            return Replacement(True, told)
+            return Replacement(True, change)
     return None
 
 

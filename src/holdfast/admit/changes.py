@@ -40,10 +40,10 @@ def by_change(statement: str, clause: str, new: ParsedStatement) -> Replacement 
     """Why the change that a clause of the new text tells of ends an older statement."""
     old = reading_of(statement)
     found = changes(clause)
-    told = {change.former for part in clauses(statement) for change in changes(part) if change.former} if found else ()
+    ended = {change.former for part in clauses(statement) for change in changes(part) if change.former} if found else ()
     for change in found:
         if change.former and any(
-            keys_of(reading_of(change.former).words) == keys_of(reading_of(f).words) for f in told
+            keys_of(reading_of(change.former).words) == keys_of(reading_of(f).words) for f in ended
         ):
             continue  # the older statement told of the same end
         if change.how == "healed":

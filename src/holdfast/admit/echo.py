@@ -119,7 +119,7 @@ def recited(
 ) -> frozenset[int]:
     """Return the numbers of the statements that a host recalled: those in a list that repeats the memory.
 
-    At least so many lines of one list must. `remembered` gives the records nearest to a statement, replaced ones too.
+    At least `least` lines of one list must. `remembered` gives the records nearest to a statement, replaced ones too.
     """
     found: set[int] = set()
     for lines in _lists(text) if len(statements) >= least else ():

@@ -39,7 +39,7 @@ class AdmitWeights(AdmitSettings):
     own_chars: int = 40_000  # the user's own words are looked for up to here: a longer turn is a document
     noted_cosine: float = 0.6  # neighbours in receipts, for `tune similarity`: a third below any profile's threshold
     tuned_turns: int = 5000  # newest turns that `tune similarity` compares: 5,000 take about a second
-    turns_heard: int = 32  # turns whose words are not new: AUC .840 with 6 (LoCoMo development), .842 with 32 or all
+    turns_before: int = 32  # turns whose words are not new: AUC .840 with 6 (LoCoMo development), .842 with 32 or all
     turns_shown: int = 6  # turns before that the model sees: what "yes" and "the other one" mean is rarely farther
     records_shown: int = 12  # nearest live records that the model may propose to supersede
     turn_chars: int = 4000  # a shown turn is cut here: what a person says is shorter
@@ -52,7 +52,7 @@ class AdmitWeights(AdmitSettings):
     hedged: float = 0.8  # factor for "maybe", "I think": .9 becomes .72, just above what the user only confirmed
 
 
-# --- What the user asks to be remembered, in so many words: kept whatever its score says.
+# --- Explicit requests to remember something: kept whatever the score.
 #
 # "Remember that …", "for the record, …", "call me Max". A sentence must begin with it; a question, a quotation and a
 # turn of phrase ("remember that night") ask for nothing.

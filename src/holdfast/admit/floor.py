@@ -472,7 +472,7 @@ def _substance(text: str) -> bool:
 # The reasons ---------------------------------------------------------------------------------------------------------
 
 _MARKED_QUESTION = re.compile(r"\?\W*$")
-_TOLD_BEFORE = re.compile(r"[,;:.] |\b(?:because|since|as) ")
+_STATED_BEFORE = re.compile(r"[,;:.] |\b(?:because|since|as) ")
 _PRAISE_ITSELF = 12
 """Characters in which praise may speak of the user ("I love that …") without stating anything."""
 _FEW = 3  # the same three words as SAL-3
@@ -487,11 +487,11 @@ def _question(text: str, answers: bool) -> bool:
         return False
     if not asks and TAG.search(text) and _substance(text):
         return False
-    told = STATEMENT.search(text)
-    if told is None or (asks and marked and "," not in text):
+    statement = STATEMENT.search(text)
+    if statement is None or (asks and marked and "," not in text):
         return True
     # "I moved here in May, how do people make friends" tells before it asks; "how did it go when I called" does not
-    return asks and not _TOLD_BEFORE.search(text[: told.start()])
+    return asks and not _STATED_BEFORE.search(text[: statement.start()])
 
 
 def _command(text: str, answers: bool) -> bool:

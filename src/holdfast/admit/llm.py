@@ -116,7 +116,7 @@ def repair(answer: str, complaint: str) -> tuple[Message, Message]:
 
 
 def prompt_version(criterion: str) -> str:
-    """A short hash of the instructions, stored on each record beside the criterion's name."""
+    """A short hash of the instructions, stored on each record next to the criterion's name."""
     return hashlib.sha256(instructions(criterion).content.encode()).hexdigest()[:8]
 
 
@@ -406,7 +406,7 @@ class LlmExtractor:
         )
 
     def _source(self, text: str, item: _Item, shown: Shown) -> _Grounds | None:
-        """Return the support of a text: the current turn, several turns of the user, or the assistant's words as well."""
+        """Return the support of a text: the current turn, turns of the user, or the assistant's words as well."""
         settings = self._settings
         for numbers, confidence, agreed in _tiers(item, shown, settings):
             said = "\n".join(shown.texts[number] for number in numbers)

@@ -232,7 +232,7 @@ def _same_order(first: tuple[Word, ...], second: tuple[Word, ...]) -> bool:
 
 
 def _cuts(middle: tuple[Word, ...], other: tuple[Word, ...]) -> list[int]:
-    """Return the possible ends of the first block: before the first word of the other text. A few, so this is linear."""
+    """Return the possible ends of the first block: before the first word of the other text. They are few."""
     places = [index for index, word in enumerate(middle) if word.key == other[0].key and index]
     return places[:_MOST_CUTS]
 

@@ -36,7 +36,7 @@ class Notes:
         self._changes.counters[turn.at.date().isoformat(), name] += 1
 
 
-class Placing:
+class Placement:
     def __init__(
         self,
         namespace: str,

@@ -1,4 +1,4 @@
-"""Asking a chat model about turns, off everybody's path: what it proposes goes into the log before anything uses it.
+"""Ask a chat model about turns in the background; its proposals go into the log before anything uses them.
 
 Admission stands before one turn at a time (admit/pipeline.py) and hands it over as a question; a thread of its own
 asks, so that neither ingest nor the other views ever wait for a model. A failure is retried with growing waits (SAL-5);
@@ -73,7 +73,7 @@ _CLOSE_S = 0.2  # a call on the wire is not waited for longer than this; it ends
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A turn whose proposals the log does not hold yet, with what the model is shown beside it."""
+    """A turn whose proposals the log does not hold yet, with what the model is shown next to it."""
 
     turn: Turn
     before: tuple[Turn, ...]
@@ -82,19 +82,19 @@ class Question:
     """End of the log when all this was read."""
 
 
-def open_asking(
+def open_proposals(
     store: Store, settings: Settings, clock: Clock, settled: Callable[[str], None] = lambda namespace: None
-) -> Asking | None:
+) -> ProposalQueue | None:
     """Open the chat model that the settings name, ready to be asked; None if they name none."""
     limits = tuned(settings, ChatLimits)
     chat = open_chat(limits.model, limits.timeout_s, limits.max_reply_chars, limits.retry_s, limits.longest_retry_s)
     if chat is None:
         return None
     extractor = LlmExtractor(chat, tuned(settings, AdmitWeights), timeout_s=limits.timeout_s)
-    return Asking(store, chat, extractor, limits, clock, settled)
+    return ProposalQueue(store, chat, extractor, limits, clock, settled)
 
 
-class Asking:
+class ProposalQueue:
     """Asks the chat model about turns, off everybody's path: one question per namespace at a time, a few at once.
 
     `settled` is called with the namespace when a question was settled, by this process or another.
@@ -146,7 +146,7 @@ class Asking:
         return namespace in self._questions
 
     def close(self) -> None:
-        """Stop. A question that is on the wire is asked again by whoever opens the store next."""
+        """Stop. A question that is on the wire is asked again by the next process that opens the store."""
         self._stop.set()
         with self._changed:
             self._changed.notify_all()
@@ -231,20 +231,20 @@ class Asking:
             return view.cursor(ADMIT_STAGE) >= turn.seq or turn.id in view.proposals([turn.id])
 
     def _note(self, namespace: str, why: str) -> None:
-        told = mask(why).text  # it may quote what a server said
+        reason = mask(why).text  # it may quote what a server said
         if self.degraded is None:
-            _log.warning("%s: %s", namespace, told)
-        self.degraded = told
+            _log.warning("%s: %s", namespace, reason)
+        self.degraded = reason
 
 
-# --- The vectors of what admission reads out of turns, kept beside the turns: a rebuild asks no model (INV-3).
+# --- The vectors of what admission reads out of turns, kept next to the turns: a rebuild asks no model (INV-3).
 #
 # A record keeps the vector of its own text, but a candidate that was merged or dropped leaves none, and a rebuild
 # has to compare it again.
 
 
 _ROOM = CLAIMS_PER_TURN
-"""Those beyond, if anybody lets a turn make so many, are embedded again."""
+"""Claims beyond this number are embedded again."""
 _DIGEST = 16
 
 

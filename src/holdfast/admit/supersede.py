@@ -1,6 +1,6 @@
 """Decide without a model if a new statement replaces an old one (MERGE-4).
 
-Precision comes first: a wrongly retired fact is lost to live recall, a stale one beside the new is only ranked lower.
+Precision comes first: a wrongly retired fact is lost to live recall, a stale one next to the new is only ranked lower.
 So a replacement needs a reason that can be told: one frame with one value, one attribute of one subject, an explicit
 word of change, or the denial of what was said. Changes in other words are the reader's to notice (admit/compare.py).
 """
@@ -19,7 +19,7 @@ from holdfast.admit.values import ParsedStatement, WordKind
 from holdfast.text.vocabulary import word_set
 
 MOST_CHARS = 600
-"""A claim is a sentence. Longer texts are kept beside one another, never retired by rules made for sentences."""
+"""A claim is a sentence. Longer texts are kept next to one another, never retired by rules made for sentences."""
 
 
 def replaces(new: str, old: str) -> Replacement | None:

@@ -402,7 +402,7 @@ def _gather(pieces: list[_Piece]) -> ParsedStatement:
             lead.clear()
             at += taken
             continue
-        kind_key = _plain(piece) if piece.text not in _BY_COMPANY else _beside(piece, words, at)
+        kind_key = _plain(piece) if piece.text not in _BY_NEIGHBOUR else _beside(piece, words, at)
         if kind_key is None:
             lead.append(POSSESSIVES.get(piece.text, piece.text))
         else:
@@ -524,7 +524,7 @@ def _is_month(pieces: list[_Piece], words: list[str], at: int) -> bool:
 
 
 def _beside(piece: _Piece, words: list[str], at: int) -> tuple[str, WordKind] | None:
-    """As _plain, of a word that the ones beside it decide."""
+    """As _plain, of a word that the ones next to it decide."""
     if piece.text == "left":
         side = at and words[at - 1] in _SIDE_LEADS and not piece.capital
         return ("left", WordKind.PLAIN) if side else _plain(piece)
@@ -533,7 +533,7 @@ def _beside(piece: _Piece, words: list[str], at: int) -> tuple[str, WordKind] | 
     return ("about", WordKind.HEDGE) if near_number else (piece.text, WordKind.PLACE)
 
 
-_BY_COMPANY = frozenset({"about", "around", "left"})
+_BY_NEIGHBOUR = frozenset({"about", "around", "left"})
 
 
 @lru_cache(maxsize=_KNOWN_WORDS)

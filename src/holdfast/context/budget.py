@@ -144,7 +144,7 @@ def _given_way(one: TierDecision, tier: Tier, gone: Item) -> TierDecision:
     return replace(one, included=False, reason="no room: the whole counts for more than its lines", receipt=None)
 
 
-_RULE_TOKENS = 400  # the user's rules have so many at least …
+_RULE_TOKENS = 400  # minimum for the user's rules …
 _RULE_SHARE = 0.4  # … and never more than this part of the budget (CTX-2)
 
 

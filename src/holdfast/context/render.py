@@ -373,8 +373,8 @@ def _entity(character: str) -> str:
 
 
 _MARK_LETTERS = 12
-"""56 bits: whoever stores text has one guess at each, and learns nothing from a wrong one. Letters alone, so that the
-estimator counts every mark alike."""
+"""56 bits: a writer of stored text has one guess at each, and learns nothing from a wrong one. Letters only, so that
+the estimator counts every mark alike."""
 COUNTED_MARK = "qzvxkjwqpgzx"
 """Stands for the mark where tokens are counted: the same chat gives the same items in every store."""
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz"
@@ -467,7 +467,7 @@ class Item:
     """Time it was said, shown as a day in UTC; None for rules, which have no date."""
     speaker: str = ""
     note: str = ""
-    """Said beside the day: outdated, shortened."""
+    """Said next to the day: outdated, shortened."""
 
 
 @dataclass(frozen=True)

@@ -191,11 +191,11 @@ def near_guidance(
     cosines: dict[int, float] = {}
     if asked is not None and asked.vector is not None and embedder is not None:
         mark = embedder.profile.fingerprint
-        products, heard = scan(view, namespace, Space.RECORD, pool.size, mark, asked.vector, cache, among=nums)
-        known = nums[heard]
-        nearest = known[np.lexsort((-known, -pool.index[known].astype(np.int64), -products[heard]))]
+        products, embedded = scan(view, namespace, Space.RECORD, pool.size, mark, asked.vector, cache, among=nums)
+        known = nums[embedded]
+        nearest = known[np.lexsort((-known, -pool.index[known].astype(np.int64), -products[embedded]))]
         cosines = exact(view, Space.RECORD, mark, asked.vector, _worth_reading(nearest.tolist(), protected, most))
-        nums = nums[~heard]
+        nums = nums[~embedded]
     # The newest by the line that made it: a rebuild numbers records otherwise.
     ranked = sorted(cosines, key=lambda num: (-cosines[num], -int(pool.index[num]), -num))
     newest = nums[np.lexsort((-nums, -pool.index[nums].astype(np.int64)))]

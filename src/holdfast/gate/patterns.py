@@ -1,6 +1,6 @@
 """A family of patterns: one thing a text can show, under the name that a receipt and the settings give it.
 
-Every pattern reads a text in one pass, whoever wrote it. Three habits keep it so: an alternative starts only where a
+Every pattern reads a text in one pass, also a hostile one. Three habits keep it so: an alternative starts only where a
 run starts (a word, a line, a look-behind), what repeats without end is possessive, what may give back is bounded.
 """
 

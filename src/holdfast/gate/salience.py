@@ -47,7 +47,7 @@ _SPACELESS_TRIVIAL = re.compile(
 )
 
 # Scripts without spaces: a Chinese or Japanese word has about two characters, a Thai, Lao, Burmese or Khmer one about
-# three letters beside its marks.
+# three letters next to its marks.
 _HAN_OR_KANA = "\u3005\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
 _SOUTH_EAST_ASIAN = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
 _SPACELESS = re.compile(f"[{_HAN_OR_KANA}{_SOUTH_EAST_ASIAN}]")

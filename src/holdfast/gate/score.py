@@ -145,7 +145,7 @@ class Signals:
 
     @classmethod
     def read(cls, metadata: Mapping[str, object]) -> Signals:
-        """From metadata, whoever wrote it: what is absent or no number is 0."""
+        """Read signals from metadata of any origin: what is absent or not a number is 0."""
         return cls(**{part.name: _number(metadata.get(_wire(part.name))) for part in fields(cls)})
 
 

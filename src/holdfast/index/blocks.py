@@ -45,7 +45,9 @@ class IndexSizes:
     passage_words: int = 60  # length of the passages that a long turn is cut into, at the ends of sentences
     passages_from: int = 90  # length from which a turn is cut: one passage and a half
     window_turns: int = 2  # turns before a turn that it is read together with (DESIGN)
-    told_floor: float = 0.3  # added to the chance that a sentence is worth keeping: .1 to .3 were alike on three sets
+    statement_floor: float = (
+        0.3  # added to the chance that a sentence is worth keeping: .1 to .3 were alike on three sets
+    )
     max_chars: int = 1_000_000  # words beyond this are kept but not indexed: a 10 MB paste must not cost minutes
 
 

@@ -232,10 +232,10 @@ _USER = role_number(Role.USER)
 def read_turns(store: Store, namespace: str, embedder: Embedder, settings: IndexSizes) -> int:
     """Read one batch of embedded turns; how many there were."""
     fingerprint = embedder.profile.fingerprint
-    stages = {space: vectors_stage(space, fingerprint) for space in (Space.TOLD, Space.WINDOW)}
+    stages = {space: vectors_stage(space, fingerprint) for space in (Space.STATEMENT, Space.WINDOW)}
     with store.snapshot(namespace) as view:
-        done = view.cursor(stages[Space.TOLD])
-        folded = view.cursor(segments_stage(Space.TOLD, fingerprint))
+        done = view.cursor(stages[Space.STATEMENT])
+        folded = view.cursor(segments_stage(Space.STATEMENT, fingerprint))
         embedded = view.cursor(vectors_stage(Space.TURN, fingerprint))
         turns = [turn for turn in view.documents(Space.TURN, done, settings.batch) if turn.num <= embedded]
         if not turns:
@@ -246,10 +246,10 @@ def read_turns(store: Store, namespace: str, embedder: Embedder, settings: Index
         changes = Changes(fingerprint=fingerprint)
         moves = []
         changes.vectors += [
-            (Space.TOLD, num, statement[num].tobytes() if weighed else AS_TURN) for num, weighed in read.items()
+            (Space.STATEMENT, num, statement[num].tobytes() if weighed else AS_TURN) for num, weighed in read.items()
         ]
         changes.vectors += [(Space.WINDOW, num, scale.tobytes()) for num, scale in windows.items()]
-        for space, made in ((Space.TOLD, statement), (Space.WINDOW, windows)):
+        for space, made in ((Space.STATEMENT, statement), (Space.WINDOW, windows)):
             moves.append(Move(stages[space], done, upto))
             if upto - folded >= settings.vector_tail:
                 fold(view, space, changes, made, folded, upto)
@@ -267,7 +267,7 @@ def _statement_vectors(
     stored = view.vectors(Space.TURN, embedder.profile.fingerprint, [turn.num for turn in turns])
     statement = {num: np.frombuffer(data, "<f4") for num, data in stored}
     # A rebuild asks no model: what was read once stays as it was read.
-    known = dict(view.vectors_between(Space.TOLD, embedder.profile.fingerprint, turns[0].num - 1, turns[-1].num))
+    known = dict(view.vectors_between(Space.STATEMENT, embedder.profile.fingerprint, turns[0].num - 1, turns[-1].num))
     statement.update({num: np.frombuffer(data, "<f4") for num, data in known.items()})
     read_ahead([turn for turn in turns if turn.num not in known])
     parts: list[tuple[int, Weighed]] = []
@@ -287,7 +287,9 @@ def _statement_vectors(
 def _weigh(parts: Sequence[Weighed], embedder: Embedder, settings: IndexSizes) -> ReadingsVectors:
     """Average the vectors of each turn's sentences, weighted by durability and length."""
     sentences = [sentence for one in parts for sentence in one.sentences]
-    likely = np.array([chance for one in parts for chance in one.each], np.float32) + np.float32(settings.told_floor)
+    likely = np.array([chance for one in parts for chance in one.each], np.float32) + np.float32(
+        settings.statement_floor
+    )
     # A vector of a sentence is of unit length; the longer sentence has more to tell.
     long = np.array([len(sentence.split()) for sentence in sentences], np.float32)
     vectors = _embed(parts, sentences, embedder) * (likely * long ** np.float32(0.5))[:, None]
@@ -317,7 +319,9 @@ def _windows(
     earlier: list[Vector] = []
     for at, turn in enumerate(turns):
         if turn.session not in lines:
-            stored = dict(view.vectors(Space.TOLD, fingerprint, view.numbers_before(turn.session, turn.index, width)))
+            stored = dict(
+                view.vectors(Space.STATEMENT, fingerprint, view.numbers_before(turn.session, turn.index, width))
+            )
             lines[turn.session] = [nothing + 1 + len(earlier) + number for number in range(len(stored))]
             earlier += [np.frombuffer(stored[num], "<f4") for num in sorted(stored)]
         line = lines[turn.session]

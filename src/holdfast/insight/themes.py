@@ -256,7 +256,7 @@ def _read_sample(view: Snapshot, nums: Numbers, settings: ThemeSizes) -> _Sample
 def _vectors(view: Snapshot, sample: _Sample, fingerprint: str | None, settings: ThemeSizes) -> tuple[Vectors, str]:
     """Return stored vectors, or co-occurrence vectors if most turns are not embedded, and the name of the basis."""
     if fingerprint is not None and sample.turns:
-        stored = dict(view.vectors(Space.TOLD, fingerprint, [turn.seq for turn in sample.turns]))
+        stored = dict(view.vectors(Space.STATEMENT, fingerprint, [turn.seq for turn in sample.turns]))
         if stored:
             none = bytes(len(next(iter(stored.values()))))
             rows = b"".join(stored.get(turn.seq, none) for turn in sample.turns)

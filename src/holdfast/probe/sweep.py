@@ -19,7 +19,7 @@ from holdfast.probe.run import MEASURES, AskedProbe, ProbeFigures, ask_probes, f
 from holdfast.settings import RankWeights, Settings
 
 WEIGHTS = (
-    "words", "told", "worth", "window", "user_preference", "answer_share", "session_share", "when_weight", "k1",
+    "words", "statement", "worth", "window", "user_preference", "answer_share", "session_share", "when_weight", "k1",
     "b", "number_preference", "time_preference",
 )  # fmt: skip
 """Weights that are tried by default, each halved and doubled: 24 configurations."""

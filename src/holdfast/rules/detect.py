@@ -27,7 +27,7 @@ from holdfast.rules.modals import read, voice
 from holdfast.rules.orders import kinds, kinds_of, marks, tokens
 from holdfast.rules.text import Finding, Modality, Norm, Said, masked, sentences_of
 
-# --- Which words an English sentence has and which follow each other, alone and beside the kinds of their
+# --- Which words an English sentence has and which follow each other, alone and next to the kinds of their
 # neighbours.
 #
 # "One question at a time", "hands off", "from here on": many rules are turns of phrase, and the learned reader
@@ -51,7 +51,7 @@ def wording(words: Sequence[str]) -> list[str]:
 
 
 def blend(words: Sequence[str], kinds: Sequence[str]) -> list[str]:
-    """A word beside the kind of its neighbour, three kinds in a row, two with one between them; each once."""
+    """A word next to the kind of its neighbour, three kinds in a row, two with one between them; each once."""
     said, kind = ["^", *words, "$"], ["^", *kinds, "$"]
     found = [f"{one}>{other}" for one, other in zip(said, kind[1:], strict=False)]
     found += [f"{one}<{other}" for one, other in zip(kind, said[1:], strict=False)]
@@ -63,7 +63,7 @@ def blend(words: Sequence[str], kinds: Sequence[str]) -> list[str]:
 # --- Whether an English sentence reads like a rule: a logistic score over its words, how it is put and what it is
 # about.
 #
-# It decides. What the patterns found (deontic_english) is one of the things it weighs, beside the sentence's words and
+# It decides. What the patterns found (deontic_english) is one of the things it weighs, next to the sentence's words and
 # which follow which (deontic_wording), their kinds (deontic_manner) and what each word is about (the packaged static
 # model). The weights are learned from sentences of our own (training/deontic.py) and shipped as a table; the bar is set
 # on our own everyday dialogue. Public sets only judge.
@@ -117,7 +117,7 @@ def is_hopeless(score: float) -> bool:
 
 
 def chance(score: float, voice: str, reader: str, in_doubt: bool = False) -> float | None:
-    """Return the probability of a rule, given the voice and the reader that found one ("" for none), or None if too low."""
+    """Return the probability of a rule, given the voice and the reader that found one ("" for none); None if low."""
     table = _table()
     total = score + _by_reading(voice, reader)
     kept, added = (table.kept_in_doubt, table.doubted) if in_doubt else (table.kept, table.added)
@@ -175,14 +175,14 @@ def _table() -> _Table:
     kept, added, kept_in_doubt, doubted = (table[bar] / SCALE for bar in ("kept", "added", "kept_in_doubt", "doubted"))
     none = weights[reading("", "")[1]]
     found = max(weight for mark, weight in weights.items() if mark.startswith(_FOUND))
-    heard = max(weight for mark, weight in weights.items() if mark.startswith(_VOICE))
+    voice_weight = max(weight for mark, weight in weights.items() if mark.startswith(_VOICE))
     return _Table(
         table["bias"] / SCALE,
         kept,
         added,
         kept_in_doubt,
         doubted,
-        min(kept_in_doubt - found, doubted - none) - heard,
+        min(kept_in_doubt - found, doubted - none) - voice_weight,
         weights,
         tuple({name: weight / SCALE for name, weight in table[family].items()} for family in FAMILIES),
         np.array(table["meaning"], dtype=np.float64) / SCALE,
@@ -199,10 +199,10 @@ def laid_down(sentence: str, in_doubt: bool = False) -> Finding | None:
     if is_hopeless(alone):
         return None
     said = Said(sentence)
-    heard, found = voice(said), read(said)
+    speaker, found = voice(said), read(said)
     if found is None and sentence.endswith(":"):
         return None  # it announces what comes
-    likely = chance(alone, heard, found.reader if found else "", in_doubt)
+    likely = chance(alone, speaker, found.reader if found else "", in_doubt)
     if likely is None:
         return None
     return found or _reads_like(sentence, likely)

@@ -229,7 +229,7 @@ _FELT = word_set("""feel love miss mean seem like hate look sound mind enjoy hur
 _APPROVAL = word_set("approval permission consent sign-off authorisation authorization")
 
 
-def _told(use: _Use) -> bool:
+def _instructs(use: _Use) -> bool:
     """Return True if "you should" or "you have to" is about how to work, not advice about life."""
     if use.verb in ("be", "have") or use.next in ("this", "it"):
         return False
@@ -281,7 +281,7 @@ def _should(use: _Use) -> Modality | None:
         return None
     strong = use.standing or (use.negative and use.verb != "be")
     if use.who is _Who.YOU:
-        kept = _told(use)
+        kept = _instructs(use)
     elif use.who is _Who.WE:
         kept = _team(use)
     elif use.verb == "be":
@@ -297,7 +297,7 @@ def _should(use: _Use) -> Modality | None:
 def _has_to(use: _Use) -> Modality | None:
     if use.who in (_Who.SELF, _Who.THIRD, _Who.OWN) or _looks_back(use):
         return None
-    if (use.who is _Who.YOU and not _told(use)) or (use.who is _Who.WE and not _team(use)):
+    if (use.who is _Who.YOU and not _instructs(use)) or (use.who is _Who.WE and not _team(use)):
         return None
     if use.negative and use.who not in (_Who.PARTY, _Who.GENERIC):
         return None
@@ -592,7 +592,7 @@ def voice(said: Said) -> str:
 
 
 def read(said: Said) -> Finding | None:
-    """Return the rule that a sentence states by its words, whoever says it, or None for a plain statement."""
+    """Return the rule that a sentence states by its words, for any speaker, or None for a plain statement."""
     for name, reader in _READERS:
         if found := reader(said):
             return Finding(found.modality, found.cue, name)

@@ -41,7 +41,7 @@ _FRONT = re.compile(
 )
 _HEADING = re.compile(r"[ \t]*+(?:#{1,6}[ \t]|\*\*[^*]{1,80}\*\*:?[ \t]*$|__[^_]{1,80}__:?[ \t]*$)")
 _WRAPPED = 50
-"""A line of so many characters that ends in no mark was wrapped, if the next goes on in lower case."""
+"""A line of this length without a final mark was wrapped, if the next one continues in lower case."""
 _ENDS = tuple(".!?:;…。！？")
 _CLOSERS = "\"'”’)*_` \t"
 _QUOTE = re.compile(

@@ -107,9 +107,9 @@ def fuse(
     """
     columns = tables.columns
     among = _turns(tables)
-    worded = _scale(words.scores, columns.absent, among)
+    word_scale = _scale(words.scores, columns.absent, among)
     if meaning is None:
-        score = worded.of(words.scores)
+        score = word_scale.of(words.scores)
         score[columns.absent] = 0
         return score
     uncovered, statement = meaning.coverage.uncovered, _scale(meaning.statement, meaning.coverage.uncovered, among)
@@ -117,10 +117,10 @@ def fuse(
     worth = (
         None if replies else _worth(meaning, statement, columns, among, settings)
     )  # only user's statements have a prior
-    few = np.float32(2.0 * (1.0 - _crowd(tables)) / max(words.ceiling, _NO_SPREAD))
+    few = np.float32(2.0 * (1.0 - _fullness(tables)) / max(words.ceiling, _NO_SPREAD))
 
     def by_words(scores: Scores) -> Scores:
-        by = worded.of(scores) * np.float32(settings.weights.words)
+        by = word_scale.of(scores) * np.float32(settings.weights.words)
         if few > 0.0:
             by += scores * few
         return by
@@ -130,7 +130,7 @@ def fuse(
     for piece in _pieces(tables.parts[0].pool.size, columns.size):
         part = by_words(words.scores[piece])
         near = statement.of(meaning.statement[piece])
-        part += near * np.float32(settings.weights.told)
+        part += near * np.float32(settings.weights.statement)
         if worth is not None:
             part += worth.of(near * columns.prior[piece])
         if piece.start < tables.parts[0].pool.size:
@@ -147,7 +147,8 @@ def fuse(
     # Without a vector (another script, or not embedded yet) the words that are shared speak for it as well: else
     # an exact word would rank behind whatever is nearest by accident (RECALL-9).
     shared = uncovered[words.scores[uncovered] > 0]
-    score[shared] += worded.of(words.scores[shared]) * np.float32(settings.weights.told + settings.weights.window)
+    weight = np.float32(settings.weights.statement + settings.weights.window)
+    score[shared] += word_scale.of(words.scores[shared]) * weight
     return score
 
 
@@ -183,7 +184,7 @@ def preference(tables: CandidateTables, replies: bool, settings: Ranking) -> np.
     An offset, for a standard score may be negative and a factor would raise it (RECALL-2). A direct hit among n
     documents is about √n above the rest: in a small store a preference must stay below that.
     """
-    return np.float32(settings.weights.user_preference * _crowd(tables) * (-1.0 if replies else 1.0))
+    return np.float32(settings.weights.user_preference * _fullness(tables) * (-1.0 if replies else 1.0))
 
 
 def boosts(tables: CandidateTables, wanted: Mark, windows: Sequence[Window], settings: Ranking) -> Scores | None:
@@ -203,11 +204,11 @@ def boosts(tables: CandidateTables, wanted: Mark, windows: Sequence[Window], set
         offset *= tables.columns.own
     if windows:
         offset += said_in(windows, tables.columns.at) * np.float32(settings.weights.when_weight)
-    offset *= np.float32(_crowd(tables))
+    offset *= np.float32(_fullness(tables))
     return offset
 
 
-def _crowd(tables: CandidateTables) -> float:
+def _fullness(tables: CandidateTables) -> float:
     """Return the size of the store on a scale from a few documents (0) to many (1)."""
     return min(1.0, math.sqrt(tables.count) / _FULL_PREFERENCE)
 

@@ -199,7 +199,7 @@ def scan_tables(tables: CandidateTables, fingerprint: str, question: Scores, cac
 
 def scanned_space(table: CandidateTable) -> Space:
     """Return the space of a table's vectors that are scanned."""
-    return Space.RECORD if table.space is Space.RECORD else Space.TOLD
+    return Space.RECORD if table.space is Space.RECORD else Space.STATEMENT
 
 
 def _coverage(

@@ -52,9 +52,9 @@ def above_floor(
     shares = answer.words.shares(best)
     if windows:
         shares = shares + _said_then(answer, windows, retriever.tables.columns.at[best])
-    worded: NDArray[np.bool_] = shares >= np.float32(max(retriever.settings.floor_share, 1e-6))
+    enough_words: NDArray[np.bool_] = shares >= np.float32(max(retriever.settings.floor_share, 1e-6))
     if retriever.embedder is None or answer.meaning is None:
-        own = worded
+        own = enough_words
     else:
         floor = np.float32(floor_among(answer.meaning.coverage.count, retriever.settings))
         near, most = cosines.bounds(best, vectors)
@@ -66,7 +66,7 @@ def above_floor(
         exactly = cosines.exactly(best[doubtful].tolist())
         near[doubtful] = [exactly.get(at, 0.0) for at in best[doubtful].tolist()]
         held = evidence(shares, near, thresholds, retriever.settings)
-        own = np.where(answer.meaning.coverage.mask[best], held >= floor, worded)
+        own = np.where(answer.meaning.coverage.mask[best], held >= floor, enough_words)
     if fused is not None and own.any():  # then outliers by context are returned too; without one they are chance
         mean, spread = spread_of(fused, retriever.tables.columns.absent)
         own |= fused[best] >= mean + max(spread, 1e-6) * retriever.settings.outstanding
@@ -149,7 +149,7 @@ class HitCollector:
         self.hits: list[Hit] = []
         self._limit = limit
         self._read = {} if read is None else read
-        self._told: set[str] = set()
+        self._covered: set[str] = set()
 
     @property
     def full(self) -> bool:
@@ -159,9 +159,9 @@ class HitCollector:
         self, noun: Turn | Record, scores: Mapping[str, float], words: tuple[str, ...], outdated_by: str | None
     ) -> None:
         turn_ids = turn_ids_of(noun)
-        if self.full or (turn_ids and self._told.issuperset(turn_ids)):
+        if self.full or (turn_ids and self._covered.issuperset(turn_ids)):
             return
-        self._told.update(turn_ids)
+        self._covered.update(turn_ids)
         record = noun if isinstance(noun, Record) else None
         turn = noun if isinstance(noun, Turn) else None
         if turn is not None:
@@ -205,8 +205,8 @@ _QUESTION = re.compile(
     re.IGNORECASE,
 )
 _STATES = re.compile(r"[.!;\n](?=\s+\S)")
-"""A sentence beside the question: the turn says something too."""
-_TOLD_BY = (Provenance.USER_STATED, Provenance.AUTHORED)
+"""A sentence next to the question: the turn says something too."""
+_TRUST = (Provenance.USER_STATED, Provenance.AUTHORED)
 
 
 def current_first(
@@ -278,7 +278,7 @@ def _asks_for_old(older: str, newer: str, named: frozenset[str]) -> bool:
 
 def _replaced(older: Turn | Record, newer: Turn | Record, of: Provenance, by: Provenance) -> bool:
     """Only the user's own words say what is no longer so, and only of the user's own words (MERGE-5)."""
-    if of not in _TOLD_BY or by not in _TOLD_BY or older.text == newer.text:
+    if of not in _TRUST or by not in _TRUST or older.text == newer.text:
         return False
     if older.at == newer.at and (isinstance(older, Record) or isinstance(newer, Record)):
         return False  # said at once: a record and the turn it came from, or two of one turn
@@ -535,13 +535,13 @@ def _read(
         ended = _successors(tables, first, links, terms, named_terms(query.text))
         first |= {at: noun for at, noun in ended.values() if at not in first}
         nouns |= first
-        told_by = {at: provenance_of(noun) for at, noun in first.items()}
+        provenances = {at: provenance_of(noun) for at, noun in first.items()}
         ranked, outdated = current_first(
-            list(first), first, links, told_by, hit_scores.words, cosines, named_terms(query.text),
+            list(first), first, links, provenances, hit_scores.words, cosines, named_terms(query.text),
             {old: new for old, (new, _) in ended.items()},
         )  # fmt: skip
         # What an agent noted comes after what the user said (TRUST-2).
-        ranked.sort(key=lambda at: told_by[at] is Provenance.AGENT_NOTED)
+        ranked.sort(key=lambda at: provenances[at] is Provenance.AGENT_NOTED)
         order = ranked + [at for at in order[compared:] if at not in first]
     rest = _statements_first(order, nouns, query.text)
     while rest and not found.full:

@@ -518,7 +518,7 @@ class Snapshot:
         slot = self._heads.slots.get(fingerprint)
         if slot is None:
             return []
-        data = statements.TOLD_VECTOR if space is Space.TOLD else "vectors.data"
+        data = statements.STATEMENT_VECTOR if space is Space.STATEMENT else "vectors.data"
         sql = f"SELECT vectors.num, {data} FROM vectors {statements.IN_SPACE} AND {where}"
         rows = [row for row in self._tx.rows(sql, slot=slot, space=int(space), **values) if row[1] is not None]
         unpacked = unpack_vectors([data for _, data in rows])

@@ -40,7 +40,7 @@ class Space(IntEnum):
     """Numbered in the order of their creation."""
     PASSAGE = 2
     """Parts of long turns, in the order of their turns. They are never shown: they find their turn."""
-    TOLD = 3
+    STATEMENT = 3
     """The statements of a turn, without its questions and thanks: a vector with the number of the turn."""
     WINDOW = 4
     """A turn together with those before it: a vector with the number of the turn."""
@@ -50,7 +50,7 @@ class Space(IntEnum):
     @property
     def reading(self) -> bool:
         """Return whether it is another reading of turns by meaning: with vectors, but without documents and words."""
-        return self in (Space.TOLD, Space.WINDOW)
+        return self in (Space.STATEMENT, Space.WINDOW)
 
 
 @dataclass(frozen=True)

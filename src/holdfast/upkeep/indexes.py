@@ -20,7 +20,7 @@ from holdfast.upkeep.findings import AuditResult, DoctorSizes, Example
 
 _PAGE = 1000
 _WORD_SPACES = (Space.TURN, Space.RECORD, Space.PASSAGE)
-_VECTOR_SPACES = (Space.TURN, Space.RECORD, Space.TOLD, Space.WINDOW)
+_VECTOR_SPACES = (Space.TURN, Space.RECORD, Space.STATEMENT, Space.WINDOW)
 _LENGTH_TOLERANCE = 0.02  # largest distance of a vector's length from 1; half precision and rounding cost a thousandth
 
 
@@ -63,7 +63,7 @@ def unreadable_vectors(view: Snapshot, fingerprint: str, dims: int) -> AuditResu
             result.checked += len(nums)
             lengths = np.linalg.norm(vectors, axis=1)
             bad = ~np.isfinite(lengths)
-            if space is not Space.TOLD:  # a sum of sentences may be shorter
+            if space is not Space.STATEMENT:  # a sum of sentences may be shorter
                 bad |= (np.abs(lengths - 1) > _LENGTH_TOLERANCE) & (lengths > 0)
             result.problems += [_example(space, int(num), "its vector is damaged") for num in nums[bad]]
     return result

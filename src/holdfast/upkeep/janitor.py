@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from holdfast.errors import InputError, NotFound
 from holdfast.log.acts import Demotion, JanitorPayload, pack_janitor_run, week_of
 from holdfast.model import Action, Entry, Kind, Provenance, to_micros
-from holdfast.results import JanitorResult, Tended
+from holdfast.results import JanitorChange, JanitorResult
 from holdfast.search.rank import refresh_priors
 from holdfast.settings import JanitorSettings
 from holdfast.store.rows import lower_trust
@@ -64,7 +64,9 @@ def undo(store: Store, namespace: str, run: str, now: datetime) -> JanitorResult
     return _report(run, namespace, "undone" if done else "undone before", [], Counter(), start)
 
 
-def _report(run: str, namespace: str, did: str, due: list[Tended], spared: Counter[str], start: float) -> JanitorResult:
+def _report(
+    run: str, namespace: str, did: str, due: list[JanitorChange], spared: Counter[str], start: float
+) -> JanitorResult:
     culled = sum(one.new_provenance is None for one in due)
     seconds = round(time.perf_counter() - start, 3)
     kept = dict(sorted(spared.items()))
@@ -73,7 +75,7 @@ def _report(run: str, namespace: str, did: str, due: list[Tended], spared: Count
 
 def _due(
     view: Snapshot, settings: JanitorSettings, now: datetime, cull: bool, spared: Counter[str]
-) -> Iterator[Tended]:
+) -> Iterator[JanitorChange]:
     months = {
         Provenance.USER_STATED: settings.user_stated_months,
         Provenance.IMPORTED: settings.user_stated_months,
@@ -93,7 +95,7 @@ def _due(
             culled = cull and one.provenance is not Provenance.USER_STATED
             after = (None, None) if culled else lower_trust(one.provenance, one.confidence, 1, _FACTOR)
             why = _reason(one, months[one.provenance], (to_micros(now) - since) // _DAY)
-            yield Tended(one.id, one.kind, one.text, why, one.provenance, one.confidence, *after)
+            yield JanitorChange(one.id, one.kind, one.text, why, one.provenance, one.confidence, *after)
         else:
             spared["not old enough"] += 1
 
@@ -113,7 +115,7 @@ def _reason(one: IdleRecord, months: int, days: int) -> str:
     return f"never found, and {days} days {since}; for {one.provenance.value} the limit is {months} months"
 
 
-def _log_entry(due: list[Tended], factor: float) -> JanitorPayload:
+def _log_entry(due: list[JanitorChange], factor: float) -> JanitorPayload:
     """Return the run as the log stores it: ids and numbers only, no text of the records."""
     alike: defaultdict[tuple[Provenance, float, Provenance, float, str], list[str]] = defaultdict(list)
     for one in due:

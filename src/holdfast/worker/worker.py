@@ -122,7 +122,7 @@ _RETRY_CLAIM_S = 0.01  # another process derives this namespace: look again soon
 _LOOK_S = 0.05  # how often a flush looks again when no progress is reported (another process may be at work)
 _RETRY_S = 1.0  # after a failing model; its circuit breaker decides whether it is asked at all
 _MOST_ADMISSIONS = 32  # namespaces whose records are kept in memory between batches
-_WORDED = (Space.TURN, Space.RECORD, Space.PASSAGE)
+_WORD_SPACES = (Space.TURN, Space.RECORD, Space.PASSAGE)
 _EMBEDDED = (Space.TURN, Space.RECORD)  # then turns are read further (index/vectors.py)
 
 
@@ -278,7 +278,7 @@ class Worker:
                 return None
             self._priority.begin()
             done = cut_turns(self._store, namespace, self._settings)
-            for space in _WORDED:
+            for space in _WORD_SPACES:
                 self._step_aside()
                 done += index_words(self._store, namespace, space, self._settings)
             if self._embedder is not None:
@@ -314,13 +314,13 @@ class Worker:
             done = view.cursor(PASSAGES_STAGE)
             if view.documents(Space.TURN, done, 1):  # the log may end in acts, which have nothing to derive from
                 left = view.end() - done
-            for space in _WORDED:
+            for space in _WORD_SPACES:
                 most = view.end(space) - (done := view.cursor(words_stage(space)))
                 tail = self._settings.tail
                 if most >= tail and len(view.documents(space, done, tail)) >= tail:  # numbers may be of acts, or gone
                     left = max(left, most)
             if self._embedder is not None:
-                for space in (*_EMBEDDED, Space.TOLD):
+                for space in (*_EMBEDDED, Space.STATEMENT):
                     done = view.cursor(vectors_stage(space, self._embedder.profile.fingerprint))
                     if view.documents(space, done, 1):
                         left = max(left, view.end(space) - done)

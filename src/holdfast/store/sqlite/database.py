@@ -210,7 +210,7 @@ class SqliteDatabase:
     def _identify(self) -> int:
         """Return the schema of the file; raise an error if it is not ours.
 
-        Tables are looked for first: if another process is creating them, whoever sees them sees its marks too.
+        Tables are looked for first: if another process is creating them, a process that sees them sees its marks too.
         """
         tables = _has_tables(self._writer)
         application, found = self._writer.pragma("application_id"), self._writer.pragma("user_version")

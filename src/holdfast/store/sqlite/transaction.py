@@ -26,7 +26,7 @@ from holdfast.store.types import Row, Space, WrittenLine
 # 63 bits: 4 million namespaces of 17 billion entries each, and for vectors 16 models and 8 spaces in between.
 _NUM_BITS = 34
 _SPACE_BITS = 3
-_SPACE_CODE = {Space.TURN: 0, Space.PASSAGE: 1, Space.TOLD: 2, Space.WINDOW: 3, Space.RECORD: 4, Space.CLAIM: 5}
+_SPACE_CODE = {Space.TURN: 0, Space.PASSAGE: 1, Space.STATEMENT: 2, Space.WINDOW: 3, Space.RECORD: 4, Space.CLAIM: 5}
 """Stored in keys: never change one. Records had code 4 before there were as many spaces."""
 _SPACE_OF = {code: space for space, code in _SPACE_CODE.items()}
 _SLOT_BITS = (SLOTS - 1).bit_length()
