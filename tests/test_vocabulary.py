@@ -16,8 +16,8 @@ MAX_NAME = 80
 MAX_RELATIVE = 0.02  # share of docstrings that begin with a relative clause
 
 # Participles as nouns and household words for which the field has a term.
-_OLD = """courtesy desk discreet doomed glance halved handed heard hurried legs patience placing ruled shelf shelves taking
-tended tending told tombs worded"""
+_OLD = """courtesy desk discreet doomed glance halved handed heard hurried legs patience placing ruled shelf shelves
+taking tended tending told tombs worded"""
 OLD_NAMES = frozenset(_OLD.split())
 STORED = frozenset({"told", "tended", "updates_told"})  # fields of the log, of the store and of figures
 OLD_PHRASES = re.compile(r"\b(?:anew|beside|for ever|so many|whoever|at most so)\b", re.IGNORECASE)
