@@ -45,7 +45,13 @@ def run(locomo: Path, life: Path, options: AskOptions, progress: Progress | None
             name: _compare(name, sample(haystacks, options.limit), systems, progress)
             for name, haystacks in sets.items()
         }
-    return {"sets": figures, "mem0": mem0, "note": note, **run_info(started, embedder)}
+    return {
+        "sets": figures,
+        "records": settings.admit.enabled,
+        "mem0": mem0,
+        "note": note,
+        **run_info(started, embedder),
+    }
 
 
 def read_life_set(path: Path) -> Haystack:

@@ -316,7 +316,9 @@ def translated(path: Path) -> Iterator[None]:
             f"{path} cannot be written ({error}). Check the permissions of the file and its folder"
         ) from error
     except (apsw.BusyError, apsw.LockedError) as error:
-        raise StoreBusy(f"{path} is held by another process for too long ({error}). Try again") from error
+        raise StoreBusy(
+            f"{path} is locked by another process ({error}). Try again, or wait longer with the setting store.busy_s"
+        ) from error
     except apsw.FullError as error:
         raise StoreError(f"the disk of {path} is full; nothing of this write was kept") from error
     except apsw.CantOpenError as error:
