@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
 
@@ -110,7 +111,9 @@ def _mem0_version() -> tuple[str | None, str]:
         found = version("mem0ai")
     except PackageNotFoundError:
         return None, "mem0 was left out: install mem0ai into this environment to compare with it"
-    return found, f"mem0 {found} ran without a language model (infer=False), on the same embedder and a local Qdrant"
+    note = f"mem0 {found} ran without a language model (infer=False), on the same embedder and a local Qdrant"
+    missing = [one for one in ("fastembed", "spacy") if find_spec(one) is None]
+    return found, f"{note}; without {' and '.join(missing)}, so by vectors alone" if missing else note
 
 
 def _ask_mem0(haystack: Haystack, embedder: Embedder, home: Path) -> Iterator[Outcome]:

@@ -56,8 +56,8 @@ def _figures(compared: int, pairs: Sequence[Pair], judged: Sequence[Pair], thres
     near = [pair for pair in pairs if pair.cosine >= threshold]
     copies = sum(_is_copy(pair) for pair in near)
     merges = sum(pair.merges for pair in near) - copies
-    near = [pair for pair in judged if pair.cosine >= threshold and not _is_copy(pair)]
-    merged = [pair for pair in near if pair.merges]
+    judged_near = [pair for pair in judged if pair.cosine >= threshold and not _is_copy(pair)]
+    merged = [pair for pair in judged_near if pair.merges]
     wrong = sum(pair.same is False for pair in merged)
     return ThresholdFigures(
         threshold=threshold,
@@ -70,7 +70,7 @@ def _figures(compared: int, pairs: Sequence[Pair], judged: Sequence[Pair], thres
         judged=len(merged),
         false_merges=wrong,
         false_merge_rate=round(wrong / len(merged), 4) if merged else None,
-        missed=sum(pair.same is True and not pair.merges for pair in near),
+        missed=sum(pair.same is True and not pair.merges for pair in judged_near),
     )
 
 

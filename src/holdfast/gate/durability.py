@@ -496,7 +496,7 @@ _COMMON, _KNOWN = 6000, 12_000
 """A word is uncommon, or rare, if it is not among this many pieces of the vocabulary, by frequency."""
 _LONG = math.log1p(6)
 """Content words of a sentence that tells more than its bare fact."""
-_BRIEF = 6
+_BRIEF_TURN = 6
 """Words of a turn that hardly says anything (the issue's own measure of small talk)."""
 
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
@@ -569,7 +569,7 @@ def read_features(text: str, answers_question: bool, before: Sequence[str]) -> S
         float(answers_question),
         float(bool(before) and "?" in before[-1]),
         math.log1p(sum("?" in sentence for sentence in found)),
-        float(len(text[:_MAX_CONTEXT].split()) <= _BRIEF),
+        float(len(text[:_MAX_CONTEXT].split()) <= _BRIEF_TURN),
     ]
     rows = np.empty((len(found), len(FEATURES)))
     for row, sentence in zip(rows, found, strict=True):
@@ -624,7 +624,7 @@ def _read(sentence: str, turn_asks: bool) -> _Seen:
         math.log1p(len(rare)),
         *(0.0, 0.0, 0.0, 0.0),  # its turn
         my_is,
-        float(bool(seen & _BIT["tells"] or my_is) and len(words) <= _BRIEF),
+        float(bool(seen & _BIT["tells"] or my_is) and len(words) <= _BRIEF_TURN),
         *_is_and_likes(words),
         *shape(plain, uncommon, question, turn_asks),
     ]
