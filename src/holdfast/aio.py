@@ -90,10 +90,7 @@ class AsyncMemory:
         return await _in_thread(verb)
 
     async def ingest_many(
-        self,
-        messages: Iterable[Mapping[str, object]],
-        session: str = DEFAULT_SESSION,
-        progress: Progress | None = None,
+        self, messages: Iterable[Mapping[str, object]], session: str = DEFAULT_SESSION, progress: Progress | None = None
     ) -> list[Turn]:
         return await _in_thread(self._memory.ingest_many, messages, session, progress)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import astuple, dataclass, field, fields, is_dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -231,35 +231,27 @@ class GateSettings:
 
 @dataclass(frozen=True)
 class RankWeights:
-    """The weights that `holdfast eval sweep` tries, in standard deviations over the searched documents. They were
-    chosen on the development halves of three public sets at once, each confirmed on the set that was left out
-    (docs/evidence/retrieval.md).
+    """The weights that `holdfast eval sweep` tries, in standard deviations over the searched documents.
+
+    Chosen on development halves of three public sets, each confirmed on the one left out (docs/evidence/retrieval.md).
     """
 
-    k1: float = 0.2
-    """BM25's gain from a repeated word: little, because passages are short (the textbook has 1.2)."""
-    b: float = 0.75
-    """BM25's correction for the length of a passage."""
-    words: float = 0.25
-    """The best passage by words."""
-    statement: float = 0.15
-    """Cosine with the statements of a turn."""
-    worth: float = 0.2
-    """The same cosine times the chance that the turn is worth keeping: statements before questions and thanks."""
-    window: float = 0.2
-    """Cosine with the turn and the two before it."""
-    user_preference: float = 0.6
-    """Boost of the user's words over an assistant's or a tool's: the largest single gain on assistant chats."""
-    number_preference: float = 0.8
-    """Boost of a turn with a number, when the question asks for one."""
-    time_preference: float = 1.0
-    """Boost of a turn that tells a time, when the question asks when."""
-    answer_share: float = 0.5
-    """Share of a question's score that the turn after it receives."""
-    session_share: float = 0.2
-    """Share of the best score of its session that a turn receives."""
-    when_weight: float = 2.8
-    """Boost of a turn said in the time that the question names, times how certain that reading is."""
+    k1: float = 0.2  # BM25's gain from a repeated word: little, because passages are short (the textbook has 1.2)
+    b: float = 0.75  # BM25's correction for the length of a passage
+    words: float = 0.25  # the best passage by words
+    statement: float = 0.15  # cosine with the statements of a turn
+    worth: float = (
+        0.2  # the same times the chance that the turn is worth keeping: statements before questions and thanks
+    )
+    window: float = 0.2  # cosine with the turn and the two before it
+    user_preference: float = (
+        0.6  # the user's words over an assistant's or a tool's: the largest gain on assistant chats
+    )
+    number_preference: float = 0.8  # a turn with a number, when the question asks for one
+    time_preference: float = 1.0  # a turn that tells a time, when the question asks when
+    answer_share: float = 0.5  # share of a question's score that the turn after it receives
+    session_share: float = 0.2  # share of the best score of its session that a turn receives
+    when_weight: float = 2.8  # a turn said in the time that the question names, times how certain that reading is
 
 
 @dataclass(frozen=True)
@@ -362,10 +354,8 @@ class JanitorSettings:
 
 @dataclass(frozen=True)
 class DoctorSettings:
-    """Shares of records above which a store is unhealthy (docs/how-to/upkeep.md).
-
-    The demo's month has no copy, near copy, junk, loop or secret. A limit allows for what an operator had remembered
-    twice and for rules that err; a store that grew without a gate is far above it.
+    """Shares of records above which a store is unhealthy; a store that grew without a gate is far above them
+    (docs/how-to/upkeep.md).
     """
 
     max_duplicates: float = 0.02
@@ -478,41 +468,38 @@ section for them, `Settings(_tuning=(IndexSizes(tail=4),))` where they have none
 """
 
 
-_FIXED = frozenset(
-    f"{section}.{name}"
-    for section, names in {
-        "log": "max_name_bytes stability_user stability_assistant stability_other batch",
-        "store": "copy_pages erase_wait_s sweep_memory_mb",
-        "embedder": "batch",
-        "index": "tail tail_chars vector_tail batch gather_s gather_most_s passage_words window_turns statement_floor "
-        "passages_from max_chars",
-        "recall": "identifier_preference speaker_preference wish_preference answer_words echo echo_hits echo_among "
-        "echo_from floor_share floor_meaning floor_against floor_even floor_rise outstanding compared rescore "
-        "question_chars question_terms most",
-        "themes": "turns seeded seeds context telling near apart least examples words chars dimensions vocabulary "
-        "digest_s",
-        "gate": "salient_words known_records saturated earlier_turns frequent code_structure max_chars",
-        "chat": "max_reply_chars attempts retry_s longest_retry_s",
-        "admit": "worth rule own own_rule alone slight slight_per_turn recited_lines own_chars noted_cosine "
-        "tuned_turns turns_before turns_shown records_shown turn_chars grounded_share confidence_stated "
-        "confidence_confirmed confidence_implied hedged",
-        "merge": "reworded paraphrase neighbours floor",
-        "authored": "max_file_bytes settle_s attempts gather_ms",
-        "compact": "size tail boost boost_deadline_s share most_chars alignment alignment_words mean_g deadline_s "
-        "shard_chars step compared turn_chars page_sentences page_chars shown_chars",
-        "context": "soft_share elevated_share tail_tokens tail_chars candidates guidance length_cost length_free "
-        "coverage excerpt_passages excerpt_ranks standing_tokens query_terms",
-        "transfer": "widest_gap",
-        "serve": "max_batch slow_calls lifecycle_s catch_up_s flush_s reads_at_once writes_at_once switch_s header_s "
-        "body_s held_mb stall_s calls_at_once strangers_per_s strangers_at_once stranger_kb janitor_look_s",
-        "mcp": "line_chars session_turns listed_sessions prompt_exchanges",
-        "inspector": "page list_chars whole_chars days doctor_records form_bytes",
-        "janitor": "count_every_s factor",
-        "doctor": "stale_days sample alike wait_s max_file_mb max_files max_memories",
-    }.items()
-    for name in names.split()
-)
-"""Settings of version 0.1 that became constants, with which an old settings file may still come."""
+_FIXED_TEXT = """
+    admit: alone confidence_confirmed confidence_implied confidence_stated grounded_share hedged noted_cosine own
+    own_chars own_rule recited_lines records_shown rule slight slight_per_turn tuned_turns turn_chars turns_before
+    turns_shown worth authored: attempts gather_ms max_file_bytes settle_s chat: attempts longest_retry_s
+    max_reply_chars retry_s compact: alignment alignment_words boost boost_deadline_s compared deadline_s mean_g
+    most_chars page_chars page_sentences shard_chars share shown_chars size step tail turn_chars context: candidates
+    coverage elevated_share excerpt_passages excerpt_ranks guidance length_cost length_free query_terms soft_share
+    standing_tokens tail_chars tail_tokens doctor: alike max_file_mb max_files max_memories sample stale_days wait_s
+    embedder: batch gate: code_structure earlier_turns frequent known_records max_chars salient_words saturated
+    index: batch gather_most_s gather_s max_chars passage_words passages_from statement_floor tail tail_chars
+    vector_tail window_turns inspector: days doctor_records form_bytes list_chars page whole_chars janitor:
+    count_every_s factor log: batch max_name_bytes stability_assistant stability_other stability_user mcp:
+    line_chars listed_sessions prompt_exchanges session_turns merge: floor neighbours paraphrase reworded recall:
+    answer_words compared echo echo_among echo_from echo_hits floor_against floor_even floor_meaning floor_rise
+    floor_share identifier_preference most outstanding question_chars question_terms rescore speaker_preference
+    wish_preference serve: body_s calls_at_once catch_up_s flush_s header_s held_mb janitor_look_s lifecycle_s
+    max_batch reads_at_once slow_calls stall_s stranger_kb strangers_at_once strangers_per_s switch_s writes_at_once
+    store: copy_pages erase_wait_s sweep_memory_mb themes: apart chars context digest_s dimensions examples least
+    near seeded seeds telling turns vocabulary words transfer: widest_gap
+"""
+
+
+def _fixed_names() -> Iterator[str]:
+    section = ""
+    for word in _FIXED_TEXT.split():
+        section = word if word.endswith(":") else section
+        if word != section:
+            yield f"{section[:-1]}.{word}"
+
+
+_FIXED = frozenset(_fixed_names())
+"""Settings of version 0.1 that became constants: an old settings file may still name them."""
 
 
 def load_settings(environ: Mapping[str, str] = os.environ) -> Settings:

@@ -239,13 +239,7 @@ def read_transcript(
 
 
 def _note(
-    transcript: Transcript,
-    place: int,
-    number: int,
-    message: object,
-    session: str,
-    settings: LogSettings,
-    now: datetime,
+    transcript: Transcript, place: int, number: int, message: object, session: str, settings: LogSettings, now: datetime
 ) -> None:
     if not read_message(message, number=number, now=now, settings=settings):
         transcript.heartbeats += 1

@@ -105,6 +105,9 @@ def serve(
     from holdfast.serve.process import log_to_stderr
 
     with _extra("serving over HTTP"):
+        import jinja2  # noqa: F401  # of the inspector, which loads it with its first page
+        import uvicorn  # noqa: F401
+
         from holdfast.serve.run_http import Binding, check_binding, run_http
     binding = Binding(host, port, tuple(known_as or ()), allow_remote, token_file, _token_files(token_for or []))
     check_binding(binding)

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.errors import InputError, MissingExtra
+from holdfast.errors import InputError
 from holdfast.serve.http.auth import addresses_of, is_loopback
 from holdfast.serve.memories import JanitorSchedule, Memories
 from holdfast.serve.process import ServeLimits, Stopping, end_in_time, log_to_stderr, worker_processes
@@ -143,15 +143,8 @@ def _forget_metrics(pid: int) -> None:
 def _make_app(
     memories: Memories, binding: Binding, rules: Sequence[str], tokens: tuple[str, dict[str, str]]
 ) -> ASGIApp:
-    try:
-        import jinja2  # noqa: F401  # of the inspector, which loads it with its first page
-        import uvicorn  # noqa: F401
+    from holdfast.serve.http.app import create_app
 
-        from holdfast.serve.http.app import create_app
-    except ModuleNotFoundError as error:
-        if (error.name or "").split(".")[0] == "holdfast":
-            raise
-        raise MissingExtra("serving over HTTP", "serve") from error
     token, bound = tokens
     return create_app(memories, token, addresses_of(binding.host, binding.port, binding.known_as), rules, bound)
 
