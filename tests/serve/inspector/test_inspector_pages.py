@@ -175,7 +175,7 @@ def test_settings_are_shown_without_secrets(tmp_path: Path) -> None:
         text = site.get("/inspector/settings").text
     assert "hunter2" not in text
     assert "***@127.0.0.1:9/v1#small" in text
-    assert "changed" in text and "list_chars" in text
+    assert "changed" in text and "weights.novelty" in text
 
 
 @pytest.mark.requirement("API-5", "AUTH-1")
