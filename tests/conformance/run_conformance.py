@@ -24,7 +24,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from holdfast.serve.http.app import create_app
 from holdfast.serve.http.auth import addresses_of
-from holdfast.serve.mcp.server import OFFERED
+from holdfast.serve.mcp.tools import FOR_MODELS
 from holdfast.serve.memories import Memories
 from holdfast.serve.run_http import make_server
 
@@ -88,7 +88,7 @@ def _inspect(way: str, target: list[str], around: Mapping[str, str]) -> int:
     """List the tools, strictly, and call one; how many of these went wrong."""
     listed = _ask(["--method", "tools/list", "--strict"], target, around)
     names = [tool["name"] for tool in json.loads(listed.stdout or "{}").get("tools", [])]
-    told = listed.returncode == 0 and names == [f"memory_{name}" for name in OFFERED]
+    told = listed.returncode == 0 and names == [f"memory_{name}" for name in FOR_MODELS]
     print(f"inspector, {way}: tools/list --strict {'ok' if told else 'FAILED'}{listed.stderr if not told else ''}")
     asked = ["--method", "tools/call", "--tool-name", "memory_remember", "--tool-arg", "text=The bell is brass"]
     called = _ask(asked, target, around)

@@ -27,11 +27,11 @@ from holdfast.serve.compat.methods import CollectionMethods
 from holdfast.serve.errors import INVALID_REQUEST, Failure, failure_of
 from holdfast.serve.memories import JanitorSchedule, Memories
 from holdfast.serve.process import Stopping
-from holdfast.serve.rpc import JsonRpc, Method, Params, RpcRequest, error_response, read_lines
+from holdfast.serve.rpc import JsonRpc, Method, Params, RpcRequest, error_response
 from holdfast.serve.token import is_token, read_token, token_path
 from holdfast.serve.verbs import VERBS, CallContext, Danger, Verb, call_verb, schema
 from holdfast.settings import ServeSettings
-from holdfast.text.jsonio import encode
+from holdfast.text.jsonio import encode, read_lines
 
 _log = logging.getLogger("holdfast")
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.errors import InputError, MissingExtra
 from holdfast.serve.http.auth import addresses_of, is_loopback
+from holdfast.serve.mcp.tools import FOUR_TOOLS, Offer
 from holdfast.serve.memories import JanitorSchedule, Memories
 from holdfast.serve.process import Stopping, end_in_time, log_to_stderr, worker_processes
 from holdfast.serve.token import read_token, token_path
@@ -45,6 +46,8 @@ class Binding:
     token_file: Path | None = None
     token_for: tuple[tuple[str, Path], ...] = ()
     """Namespaces, each with the file of a token that opens it alone."""
+    offer: Offer = FOUR_TOOLS
+    """The tools of its MCP server."""
 
 
 def check_binding(binding: Binding) -> Path:
@@ -153,7 +156,8 @@ def _make_app(
             raise
         raise MissingExtra("serving over HTTP", "serve") from error
     token, bound = tokens
-    return create_app(memories, token, addresses_of(binding.host, binding.port, binding.known_as), rules, bound)
+    addresses = addresses_of(binding.host, binding.port, binding.known_as)
+    return create_app(memories, token, addresses, rules, bound, binding.offer)
 
 
 def _serve(

@@ -1,0 +1,125 @@
+"""Early answers of `holdfast mcp`: what a client asks first is answered while everything else is still being loaded.
+
+One thread owns stdin for the life of the process. Until the server is attached it answers `initialize`, `ping` and
+`tools/list` itself; every other line waits for the server. The server is given the `initialize` that was answered, so
+that it knows its client, and its response to it is dropped (transports.py).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import sys
+import threading
+
+from holdfast.serve.mcp.tools import initialize_result, model_tools
+from holdfast.text.jsonio import encode, read_lines
+
+END = object()
+"""The last of the lines."""
+_WAITING = 64  # lines that are held until the server takes them
+
+
+class EarlyReader:
+    """Reads the lines of a client on stdin and answers the first ones."""
+
+    def __init__(self, max_bytes: int, *, lists_tools: bool = True) -> None:
+        self.target = 1
+        self._source = 0
+        self._max_bytes = max_bytes
+        self._lists_tools = lists_tools
+        self._lines: queue.Queue[object] = queue.Queue(_WAITING)
+        self._lock = threading.Lock()
+        self._attached = False
+        self._greeted = False
+        self._begun = threading.Event()
+        self.answered: set[object] = set()
+        """Ids of requests that the server is given although they have been answered."""
+
+    def start(self, source: int | None = None, target: int | None = None) -> None:
+        """Take these file descriptors, or stdin and stdout, and answer in a thread of its own."""
+        self._source, self.target = _take_stdio() if source is None or target is None else (source, target)
+        # A daemon: a read of stdin cannot be woken, and must not keep the process alive.
+        threading.Thread(target=self._read, name="holdfast-stdin", daemon=True).start()
+
+    def wait(self, timeout: float) -> None:
+        """Wait until the tools are listed, or the client wants something else, or leaves."""
+        self._begun.wait(timeout)
+
+    def attach(self) -> None:
+        """Pass every further line to `next`: the server answers from now on."""
+        with self._lock:
+            self._attached = True
+
+    def next(self) -> object:
+        """Return the next line for the server; None for one that is too long, END after the last."""
+        return self._lines.get()
+
+    def _read(self) -> None:
+        try:
+            for line in read_lines(self._chunk, self._max_bytes):
+                with self._lock:
+                    passed = self._attached or line is None or self._answer(line)
+                if passed:
+                    self._lines.put(line)
+        finally:
+            self._begun.set()
+            self._lines.put(END)
+
+    def _chunk(self, size: int) -> bytes:
+        try:
+            return os.read(self._source, size)
+        except OSError:  # the same as an end
+            return b""
+
+    def _answer(self, line: bytes) -> bool:
+        """Answer a line if that needs no memory; return whether the server needs it."""
+        try:
+            message = json.loads(line)
+            method, request = message["method"], message.get("id")
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            self._begun.set()
+            return True
+        if method == "initialize" and isinstance(request, str | int):
+            params = message.get("params")
+            if not isinstance(params, dict) or not {"protocolVersion", "capabilities", "clientInfo"} <= params.keys():
+                return True
+            self._greeted = True
+            self.answered.add(request)
+            self._write(request, initialize_result(params["protocolVersion"]))
+            return True
+        if request is None:
+            return True
+        if method == "ping" and self._greeted:
+            self._write(request, {})
+            return False
+        if method == "tools/list" and self._greeted and self._lists_tools:
+            self._write(request, {"tools": model_tools()})
+            self._begun.set()
+            return False
+        self._begun.set()
+        return True
+
+    def _write(self, request: object, result: dict[str, object]) -> None:
+        try:
+            write_bytes(self.target, encode({"jsonrpc": "2.0", "id": request, "result": result}))
+        except OSError:  # the client left
+            self._begun.set()
+
+
+def write_bytes(target: int, line: bytes) -> None:
+    rest = memoryview(line)
+    while rest:
+        rest = rest[os.write(target, rest) :]
+
+
+def _take_stdio() -> tuple[int, int]:
+    """Reserve stdin and stdout for messages: other output goes to stderr, and other readers find the end."""
+    sys.stdout.flush()
+    source, target = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    return source, target
