@@ -677,6 +677,31 @@ class ImportAnswer(ImportResult):
 
 
 @dataclass(frozen=True)
+class HostFile:
+    """A file of a host that connecting or disconnecting changes."""
+
+    path: str
+    state: str
+    """created, changed, removed or unchanged."""
+    about: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ConnectAnswer:
+    host: str
+    namespace: str | None
+    """None where a host is disconnected."""
+    store: str
+    connected: bool
+    dry_run: bool
+    files: tuple[HostFile, ...]
+    verified: tuple[str, ...]
+    """What was seen when the host's commands were tried."""
+    default_namespace: bool
+    """Other commands use the same namespace by themselves."""
+
+
+@dataclass(frozen=True)
 class RebuildAnswer:
     namespace: str
     turns: int

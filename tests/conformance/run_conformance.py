@@ -24,7 +24,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from holdfast.serve.http.app import create_app
 from holdfast.serve.http.auth import addresses_of
-from holdfast.serve.mcp.tools import FOR_MODELS
+from holdfast.serve.mcp.tools import FOR_MODELS, Offer
 from holdfast.serve.memories import Memories
 from holdfast.serve.run_http import make_server
 
@@ -120,7 +120,7 @@ def served(place: Path) -> Iterator[str]:
     memories = Memories(place / "suite.db", "ana", embedder="none")
     listening = socket.create_server(("127.0.0.1", 0))
     port = listening.getsockname()[1]
-    app = _with_token(create_app(memories, TOKEN, addresses_of("127.0.0.1", port)))
+    app = _with_token(create_app(memories, TOKEN, addresses_of("127.0.0.1", port), offer=Offer(all_tools=True)))
     started = threading.Event()
     server = make_server(app, memories.settings.serve, started.set)
     thread = threading.Thread(target=server.run, args=([listening],))

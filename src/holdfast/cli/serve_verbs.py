@@ -164,13 +164,15 @@ def mcp(
     started = {"endpoint": "stdio", "namespace": target.namespace or settings.namespace}
     text = f"holdfast: serving namespace {started['namespace']!r} to an MCP client on stdin and stdout"
     typer.echo(json.dumps(started) if as_json else text, err=True)  # stdout is reserved for the protocol
-    reader = EarlyReader(settings.serve.max_request_bytes, lists_tools=not (all_tools or structured))
+    reader = EarlyReader(settings.serve.max_request_bytes, early=not (all_tools or structured))
     reader.start()
     reader.wait(_LIST_S)
 
     from holdfast.serve.mcp.transports import run_mcp
     from holdfast.serve.process import end_in_time, log_to_stderr
 
+    if reader.unused:  # a host that only looked whether the server works
+        return
     log_to_stderr()
     # Bound: a client on stdio cannot name another memory, and must not reach one by accident.
     with closing(_memories(target, bound=True, trust_roles=trust_roles)()) as memories:

@@ -16,7 +16,7 @@ import struct
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -62,11 +62,20 @@ def rpc_methods(memories: Memories, rules: tuple[str, ...] = ()) -> dict[str, Me
         # Also on connections that need no token, so that a client can always send it.
         AUTHENTICATE: Method(lambda params: {"ok": True}, ("token",)),
     }
-    for verb in VERBS.values():
-        call = partial(_call_verb, memories, context, verb)
-        methods[_VERB_PREFIX + verb.name] = Method(call, (*verb.fields, _USER), verb.slow)
+    methods |= verb_methods(memories, VERBS, context)
     methods["rpc.discover"] = Method(lambda params: {"methods": _describe(methods)})
     return methods
+
+
+def verb_methods(memories: Memories, verbs: Iterable[str], context: CallContext | None = None) -> dict[str, Method]:
+    """Return these verbs as methods memory.VERB."""
+    known = context or CallContext(confined=memories.bound, places=memories.places)
+    return {
+        _VERB_PREFIX + name: Method(
+            partial(_call_verb, memories, known, VERBS[name]), (*VERBS[name].fields, _USER), VERBS[name].slow
+        )
+        for name in verbs
+    }
 
 
 def _call_verb(memories: Memories, context: CallContext, verb: Verb, params: Params) -> object:

@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from holdfast.connect.socket import answer_hooks
 from holdfast.errors import InputError, MissingExtra
 from holdfast.serve.http.auth import addresses_of, is_loopback
 from holdfast.serve.mcp.tools import FOUR_TOOLS, Offer
@@ -107,7 +108,7 @@ def run_http(
             stop_workers()
             end()
 
-        with JanitorSchedule(memories):
+        with JanitorSchedule(memories), answer_hooks(memories, memories.location):
             _serve(app, memories, listening, started, stopping)
 
 

@@ -69,7 +69,7 @@ class ByHand:
 def served(memories: Memories) -> Iterator[tuple[ByHand, StdioTransport]]:
     source, to_server = os.pipe()
     from_server, target = os.pipe()
-    reader = EarlyReader(memories.settings.serve.max_request_bytes, lists_tools=False)
+    reader = EarlyReader(memories.settings.serve.max_request_bytes, early=False)
     reader.start(source, target)
     pipes = StdioTransport(reader, memories.settings.serve)
 

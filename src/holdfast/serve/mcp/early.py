@@ -1,7 +1,8 @@
 """Early answers of `holdfast mcp`: what a client asks first is answered while everything else is still being loaded.
 
-One thread owns stdin for the life of the process. Until the server is attached it answers `initialize`, `ping` and
-`tools/list` itself; every other line waits for the server. The server is given the `initialize` that was answered, so
+One thread owns stdin for the life of the process. Until the server is attached it answers `initialize`, `ping` and the
+lists itself; every other line waits for the server. Claude Code offers the tools of a server only once it knows its
+prompts too, so these are listed as well. The server is given the `initialize` that was answered, so
 that it knows its client, and its response to it is dropped (transports.py).
 """
 
@@ -12,28 +13,39 @@ import os
 import queue
 import sys
 import threading
+from collections.abc import Callable, Mapping
 
-from holdfast.serve.mcp.tools import initialize_result, model_tools
+from holdfast.serve.mcp.tools import initialize_result, model_tools, prompts
 from holdfast.text.jsonio import encode, read_lines
 
 END = object()
 """The last of the lines."""
+_EARLY: Mapping[str, Callable[[], dict[str, object]]] = {
+    "ping": lambda: {},
+    "tools/list": lambda: {"tools": model_tools()},
+    "prompts/list": lambda: {"prompts": prompts()},
+}
+_LISTS = {"tools/list", "prompts/list"}
+"""What a host asks for before its model may use the tools."""
 _WAITING = 64  # lines that are held until the server takes them
 
 
 class EarlyReader:
     """Reads the lines of a client on stdin and answers the first ones."""
 
-    def __init__(self, max_bytes: int, *, lists_tools: bool = True) -> None:
+    def __init__(self, max_bytes: int, *, early: bool = True) -> None:
         self.target = 1
         self._source = 0
         self._max_bytes = max_bytes
-        self._lists_tools = lists_tools
         self._lines: queue.Queue[object] = queue.Queue(_WAITING)
         self._lock = threading.Lock()
-        self._attached = False
+        self._attached = not early
         self._greeted = False
+        self._listed: set[str] = set()
         self._begun = threading.Event()
+        if not early:
+            self._begun.set()
+        self._wanted = self._ended = False
         self.answered: set[object] = set()
         """Ids of requests that the server is given although they have been answered."""
 
@@ -44,8 +56,13 @@ class EarlyReader:
         threading.Thread(target=self._read, name="holdfast-stdin", daemon=True).start()
 
     def wait(self, timeout: float) -> None:
-        """Wait until the tools are listed, or the client wants something else, or leaves."""
+        """Wait until everything is listed, or the client wants something else, or leaves."""
         self._begun.wait(timeout)
+
+    @property
+    def unused(self) -> bool:
+        """Return whether the client left without wanting more than an early answer."""
+        return self._ended and not self._wanted
 
     def attach(self) -> None:
         """Pass every further line to `next`: the server answers from now on."""
@@ -61,9 +78,11 @@ class EarlyReader:
             for line in read_lines(self._chunk, self._max_bytes):
                 with self._lock:
                     passed = self._attached or line is None or self._answer(line)
+                    self._wanted = self._wanted or (passed and self._begun.is_set())
                 if passed:
                     self._lines.put(line)
         finally:
+            self._ended = True
             self._begun.set()
             self._lines.put(END)
 
@@ -91,15 +110,14 @@ class EarlyReader:
             return True
         if request is None:
             return True
-        if method == "ping" and self._greeted:
-            self._write(request, {})
-            return False
-        if method == "tools/list" and self._greeted and self._lists_tools:
-            self._write(request, {"tools": model_tools()})
+        if not self._greeted or method not in _EARLY:
             self._begun.set()
-            return False
-        self._begun.set()
-        return True
+            return True
+        self._write(request, _EARLY[method]())
+        self._listed.add(method)
+        if self._listed >= _LISTS:
+            self._begun.set()
+        return False
 
     def _write(self, request: object, result: dict[str, object]) -> None:
         try:

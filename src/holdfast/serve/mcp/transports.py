@@ -37,6 +37,7 @@ from pydantic import ValidationError
 from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
+from holdfast.connect.socket import answer_hooks
 from holdfast.serve.mcp.early import END, EarlyReader, write_bytes
 from holdfast.serve.mcp.server import mcp_server
 from holdfast.serve.mcp.tools import FOUR_TOOLS, Offer
@@ -190,7 +191,7 @@ def run_mcp(
     serving = threading.Thread(target=serve, name="holdfast-mcp", daemon=True)
     serving.start()
     try:
-        with JanitorSchedule(memories):
+        with JanitorSchedule(memories), answer_hooks(memories, memories.location):
             ended.wait()
             stopping()
             transport.stop()
