@@ -100,7 +100,7 @@ def test_only_what_the_user_typed_is_the_users(hook: Hook, store: str, transcrip
     result = {"type": "tool_result", "tool_use_id": "x", "content": "My cat is called Felix"}
     write(
         transcript,
-        entry(0, "user", "My cat is called Miso"),
+        entry(0, "user", "My cat is called Miso<system-reminder>\nI like rats\n</system-reminder>"),
         entry(1, "assistant", [{"type": "thinking", "thinking": "hm"}, {"type": "tool_use", "id": "x", "name": "Read",
                                                                        "input": {"path": "cats.txt"}}]),
         entry(2, "user", [result]),
@@ -114,8 +114,10 @@ def test_only_what_the_user_typed_is_the_users(hook: Hook, store: str, transcrip
     hook("PreCompact", trigger="auto")
     kept = turns(store)
     assert [one for one in kept if one[1] is Origin.USER] == [SAID]
-    assert [one[1] for one in kept if "Felix" in one[2] or "dogs" in one[2]] == [Origin.TOOL, Origin.TOOL]
-    assert not [one for one in kept if any(word in one[2] for word in ("parrots", "snakes", "fish", "hm"))]
+    assert [one[1] for one in kept if "Felix" in one[2]] == [Origin.TOOL]
+    assert not [
+        one for one in kept if any(word in one[2] for word in ("parrots", "snakes", "fish", "hm", "dogs", "rats"))
+    ]
     assert max(len(one[2]) for one in kept) < 5000
 
 

@@ -18,7 +18,7 @@ from tests.cli.command import Said
 pytestmark = pytest.mark.requirement("CONN-2")
 
 OLD = {
-    ".claude/settings.json": '{"model": "opus",\n  "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "a"}]}]}}',
+    ".claude/settings.json": '{"model": "opus",\n  "hooks": {"Stop": [{"hooks": [{"command": "a"}]}]}}',
     ".claude.json": '{\n  "numStartups": 3,\n  "mcpServers": {\n    "other": {\n      "command": "x"\n    }\n  }\n}',
     ".cursor/mcp.json": '{\n\t"mcpServers": {}\n}\n',
     ".codex/config.toml": 'model = "gpt"\n\n[mcp_servers.other]\ncommand = "x"  # mine\n',

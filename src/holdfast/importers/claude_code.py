@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import IO
 
 NAME = "claude-code"
@@ -23,10 +23,10 @@ _LEFT_OUT = ("isMeta", "isSidechain", "teamName", "isCompactSummary")
 """Entries that neither the user nor the assistant said in this conversation."""
 _THOUGHTS = ("thinking", "redacted_thinking")
 _HOST_TEXT = (
-    "<command-", "<local-command-", "<bash-", "<system-reminder>", "<ide_", "<task-notification", "<user-memory-input>",
+    "<command-", "<local-command-", "<bash-", "<ide_", "<task-notification", "<user-memory-input>",
     "Caveat: The messages below", "[Request interrupted",
 )  # fmt: skip
-"""Beginnings of texts that the host puts into messages of role user."""
+"""Beginnings of texts that the host puts into messages of role user; they are left out."""
 MOST_TOOL_CHARS = 4000
 """Characters of a tool's input or output that are kept: what a file holds is in the file, not in the memory."""
 
@@ -65,10 +65,14 @@ def _parts(content: object) -> object:
 def _part(part: dict[str, object]) -> dict[str, object] | None:
     if part.get("type") != "text":
         return shortened(part)
-    text = part.get("text")
-    if not isinstance(text, str) or not text.strip():
-        return None
-    return {"type": "host_text", "text": text[:MOST_TOOL_CHARS]} if text.lstrip().startswith(_HOST_TEXT) else part
+    text = without_reminders(str(part.get("text") or ""))
+    return None if not text or text.startswith(_HOST_TEXT) else {"type": "text", "text": text}
+
+
+def without_reminders(text: str) -> str:
+    """Remove what the host adds to a text for its model."""
+    kept = text.split("<system-reminder>")
+    return "".join([kept[0], *(one.partition("</system-reminder>")[2] for one in kept[1:])]).strip()
 
 
 def shortened(part: dict[str, object]) -> dict[str, object]:
@@ -126,19 +130,23 @@ def parse(line: bytes) -> Entry | None:
 # --- as a whole
 
 
-def read_branch(file: IO[bytes]) -> Iterator[Message]:
-    """Yield the messages of the newest branch in the order of the file, which is read twice and never held."""
+def read_branch(file: IO[bytes], convert: Callable[[Entry], Entry] = lambda entry: entry) -> Iterator[Message]:
+    """Yield the messages of the newest branch in the order of the file, which is read twice and never held.
+
+    `convert` makes an entry out of that of another host.
+    """
     tree = _Tree()
     offset = 0
     for line in file:
-        entry = parse(line)
+        found = parse(line)
+        entry = None if found is None else convert(found)
         if entry is not None and entry.get("type") in _TYPES and isinstance(entry.get("uuid"), str):
             tree.add(entry, offset)
         offset += len(line)
     for place in tree.branch():
         file.seek(place)
-        entry = parse(file.readline())
-        if entry is not None and (message := read_entry(entry)) is not None:
+        found = parse(file.readline())
+        if found is not None and (message := read_entry(convert(found))) is not None:
             yield message
 
 
