@@ -752,11 +752,9 @@ class McpSettings:
     """The newest turns of a conversation that is read as a resource: about 60,000 tokens where all are long."""
     listed_sessions: int = 20
     """Conversations in the list of resources: what fits into a menu."""
-    prompt_exchanges: int = 100
-    """In the prompt that summarises recent conversations, the newest: about 15,000 tokens where all are long."""
 
     def __post_init__(self) -> None:
-        for name in ("line_chars", "session_turns", "listed_sessions", "prompt_exchanges"):
+        for name in ("line_chars", "session_turns", "listed_sessions"):
             if getattr(self, name) < 1:
                 raise InputError(f"mcp.{name} must be 1 or more, not {getattr(self, name)!r}")
 

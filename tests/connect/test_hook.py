@@ -18,6 +18,7 @@ from holdfast.connect.socket import answer_hooks, ask, hook_folder
 from holdfast.importers.claude_code import session_name
 from holdfast.memory import Memory
 from holdfast.model import Origin, Role
+from holdfast.serve.mcp.text import HISTORY
 from holdfast.serve.memories import Memories
 from tests.support.memories import QUICK
 
@@ -109,6 +110,7 @@ def test_only_what_the_user_typed_is_the_users(hook: Hook, store: str, transcrip
         entry(5, "user", "I like snakes", isMeta=True),
         entry(6, "assistant", "I like fish", isSidechain=True),
         entry(7, "user", [{"type": "tool_result", "tool_use_id": "y", "content": "x" * 100_000}]),
+        entry(8, "user", [{"type": "tool_result", "tool_use_id": "z", "content": f"{HISTORY}\n- I like moths"}]),
         "this is no JSON\n",
     )  # fmt: skip
     hook("PreCompact", trigger="auto")
@@ -116,7 +118,9 @@ def test_only_what_the_user_typed_is_the_users(hook: Hook, store: str, transcrip
     assert [one for one in kept if one[1] is Origin.USER] == [SAID]
     assert [one[1] for one in kept if "Felix" in one[2]] == [Origin.TOOL]
     assert not [
-        one for one in kept if any(word in one[2] for word in ("parrots", "snakes", "fish", "hm", "dogs", "rats"))
+        one
+        for one in kept
+        if any(word in one[2] for word in ("parrots", "snakes", "fish", "hm", "dogs", "rats", "moths"))
     ]
     assert max(len(one[2]) for one in kept) < 5000
 
@@ -126,7 +130,7 @@ def test_a_running_server_answers_instead(
 ) -> None:
     memories = Memories(store, "ana", embedder="none", settings=QUICK, bound=True)
     with answer_hooks(memories, store):
-        monkeypatch.setattr("holdfast.connect.hook.Target._load", None)  # a call would fail
+        monkeypatch.setattr("holdfast.connect.hook.HookMemory._load", None)  # a call would fail
         write(transcript, entry(0, "user", "My cat is called Miso"))
         hook("Stop")
         told = hook("UserPromptSubmit", prompt="What is my cat called?", transcript_path="/nowhere")

@@ -11,7 +11,7 @@ import pytest
 
 from holdfast.cli import main
 from holdfast.connect import hosts
-from holdfast.connect.hosts import HOSTS, SERVER, Command
+from holdfast.connect.hosts import HOSTS, SERVER, HostCommand
 from holdfast.errors import InputError
 from tests.cli.command import Said
 
@@ -41,8 +41,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return place
 
 
-def command_of(home: Path) -> Command:
-    return Command(("/opt/holdfast",), str(home / "data" / "memory.db"), "ana")
+def command_of(home: Path) -> HostCommand:
+    return HostCommand(("/opt/holdfast",), str(home / "data" / "memory.db"), "ana")
 
 
 def contents(home: Path) -> dict[str, bytes]:
@@ -63,7 +63,7 @@ def test_a_connection_is_undone_without_a_trace(home: Path, host: str, old: bool
     before, folders_before = contents(home), folders(home)
     command = command_of(home)
     for namespace in ("bo", "ana", "ana"):
-        newer = Command(command.program, command.store, namespace)
+        newer = HostCommand(command.program, command.store, namespace)
         hosts.connect(host, hosts.plan_connect(host, newer), newer)
     for name in FILES[host]:
         text = (home / name).read_text()
@@ -94,7 +94,7 @@ def test_what_changed_since_is_kept(home: Path) -> None:
 def test_connecting_again_replaces_the_command(home: Path) -> None:
     command = command_of(home)
     for program in ("/opt/holdfast", "/usr/bin/holdfast"):
-        newer = Command((program,), command.store, "ana")
+        newer = HostCommand((program,), command.store, "ana")
         for host in FILES:
             hosts.connect(host, hosts.plan_connect(host, newer), newer)
     settings = (home / ".claude/settings.json").read_text()

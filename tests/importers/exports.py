@@ -117,7 +117,7 @@ def claude_ai(seed: int, conversations: int) -> Export:
             pasted = "pasted " + sentence(chance)
             with_paper = {"attachments": [{"file_name": "a.txt", "extracted_content": pasted}]}
             paper = chance.random() < 0.3
-            add("human", sentence(chance), **(with_paper if paper else {}))
+            add("human", sentence(chance), True, **(with_paper if paper else {}))
             if paper:
                 made.lines.append((session, "tool", "user_pasted", pasted))
             add("assistant", "first try " + sentence(chance), shown=False)

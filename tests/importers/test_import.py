@@ -31,7 +31,7 @@ from tests.importers.exports import (
 )
 from tests.support.memories import QUICK
 
-pytestmark = pytest.mark.requirement("CONN-1", "API-6")
+pytestmark = pytest.mark.requirement("CONN-1")
 
 
 @pytest.fixture

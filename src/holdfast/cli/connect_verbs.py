@@ -34,7 +34,7 @@ def connect(
 
     [dim]holdfast connect claude-code · holdfast connect cursor --namespace ana --dry-run[/dim]
     """
-    from holdfast.connect import hosts, verify
+    from holdfast.connect import hosts
     from holdfast.errors import InputError
     from holdfast.settings import load_settings
 
@@ -43,7 +43,7 @@ def connect(
         raise InputError("--plugin is for claude-code")
     namespace = target.namespace or load_settings().namespace or _ME
     store = target.location if "://" in target.location else os.path.abspath(target.location)
-    started = hosts.Command(hosts.find_program(), store, namespace)
+    started = hosts.HostCommand(hosts.find_program(), store, namespace)
     changes = hosts.plan_connect(host, started) if plugin is None else hosts.plugin_files(started, plugin.absolute())
     files = tuple(HostFile(str(one.path), _state(one.before, one.after), one.about) for one in changes)
     answer = ConnectAnswer(host, namespace, store, True, dry_run, files, (), load_settings().namespace == namespace)
@@ -56,10 +56,7 @@ def connect(
     else:
         for change in changes:
             change.write()
-    verified = [verify.verify_server(started)]
-    if host == "claude-code":
-        verified.append(verify.verify_hook(started))
-    return replace(answer, verified=tuple(verified))
+    return replace(answer, verified=tuple(hosts.verify(started, hooks=host == "claude-code")))
 
 
 @command("connect_verbs.show_connected", without=("namespace", "embedder"))

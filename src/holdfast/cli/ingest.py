@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated
+from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -62,10 +62,13 @@ def ingest(
 
     if format not in set(Format):
         raise typer.BadParameter(f"{format!r} is none of {', '.join(Format)}", param_hint="--format")
-    if foreign := _foreign(files, format):
-        if len(files) > 1:
-            raise InputError(f"{foreign} is an export of chats; give it alone, or use `holdfast import`")
-        return _import(target, foreign, wait)
+    if len(files) == 1 and format == Format.AUTO and _is_foreign(files[0]):
+        from holdfast.cli.transfer_verbs import import_
+
+        made: Any = import_.function(target, files[0], None, wait)
+        return IngestAnswer(
+            made.turns + made.notes, made.known, 0, made.skipped, made.chats, made.seconds, made.degraded
+        )
     start = time.perf_counter()
     options = ReadOptions(Format(format), session, role, lines, skip_bad)
     with ExitStack() as sources:
@@ -89,29 +92,12 @@ def ingest(
     )
 
 
-def _foreign(files: Sequence[str], format: str) -> str | None:
-    """Return the first file that is an export of another program; documents with `messages` are read here."""
+def _is_foreign(name: str) -> bool:
+    """Return whether a file is an export of another program; documents with `messages` are read here."""
     from holdfast.importers.run import HOLDFAST, detect
 
-    ours = (None, HOLDFAST, "notes", "chat", "memories")
-    for name in files if format == Format.AUTO else ():
-        form = detect(Path(name)) if name != _STDIN and Path(name).is_file() else None
-        if form not in ours and (form != "openai" or name.endswith(".jsonl")):
-            return name
-    return None
-
-
-def _import(target: MemoryTarget, name: str, wait: bool) -> object:
-    from holdfast.importers.run import import_chats
-    from holdfast.results import IngestAnswer
-
-    with target.open() as memory:
-        with progress_bar("importing") as progress:
-            made = import_chats(memory, Path(name), None, progress)
-        degraded = wait_until_embedded(memory) if wait else None
-    for reason in made.reasons[:_BAD_SHOWN]:
-        typer.echo(f"holdfast: skipped {reason}", err=True)
-    return IngestAnswer(made.turns + made.notes, made.known, 0, made.skipped, made.chats, made.seconds, degraded)
+    form = detect(Path(name)) if name != _STDIN and Path(name).is_file() else None
+    return form not in (None, HOLDFAST, "notes", "chat", "memories") and (form != "openai" or name.endswith(".jsonl"))
 
 
 def _read(files: Sequence[str], options: ReadOptions, sources: ExitStack) -> list[Transcript]:

@@ -35,7 +35,7 @@ _MOST_LOG = 100_000  # bytes of the error log
 _INPUT = 64 * 1024 * 1024
 
 
-class Target:
+class HookMemory:
     """The memory that a hook belongs to: a running server's, or else its own."""
 
     def __init__(self, store: str, namespace: str) -> None:
@@ -70,7 +70,7 @@ class Target:
         return {"text": getattr(made, "text", "")}
 
 
-def run(event: Event, target: Target) -> dict[str, object] | None:
+def run(event: Event, target: HookMemory) -> dict[str, object] | None:
     """Answer one event of Claude Code; None if there is nothing to say."""
     name = event.get("hook_event_name")
     if name == "SessionStart":
@@ -93,7 +93,7 @@ def _messages(event: Event) -> list[Message]:
     return [*shown, {"role": "user", "content": str(event.get("prompt") or "")}]
 
 
-def _keep(event: Event, target: Target) -> None:
+def _keep(event: Event, target: HookMemory) -> None:
     """Store what the transcript says since the last time; keys make a second time harmless."""
     path, session = str(event.get("transcript_path") or ""), str(event.get("session_id") or "")
     if not os.path.exists(path) or not session:
@@ -147,7 +147,7 @@ def main(args: Sequence[str]) -> int:
     folder = ""
     try:
         store, namespace = _options(args)
-        target = Target(store, namespace)
+        target = HookMemory(store, namespace)
         folder = target.folder
         answer = run(json.loads(sys.stdin.buffer.read(_INPUT)), target)
         if answer is not None:

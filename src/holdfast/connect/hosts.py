@@ -11,7 +11,11 @@ import hashlib
 import json
 import os
 import re
+import shlex
+import subprocess
 import sys
+import tempfile
+import time
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -20,11 +24,13 @@ from typing import Any
 
 from holdfast.connect.socket import hook_folder
 from holdfast.errors import InputError
+from holdfast.serve.mcp.tools import VERSIONS
 
 SERVER = "holdfast"
 """Name of the MCP server in every host."""
 _HOOKED = "hook claude-code"
 """Part of the command by which our hooks are known."""
+_WAIT_S = 60.0
 _EVENTS = {"SessionStart": 10, "UserPromptSubmit": 10, "Stop": 30, "PreCompact": 30, "SessionEnd": 30}
 """Hooks of Claude Code, with the seconds after which it gives one up."""
 _ALLOWED = [f"mcp__{SERVER}__memory_search", f"mcp__{SERVER}__memory_recent"]
@@ -32,7 +38,7 @@ _ALLOWED = [f"mcp__{SERVER}__memory_search", f"mcp__{SERVER}__memory_recent"]
 
 
 @dataclass(frozen=True)
-class Command:
+class HostCommand:
     """How to start Holdfast for one memory."""
 
     program: tuple[str, ...]
@@ -50,8 +56,6 @@ class Command:
 
     @property
     def hook(self) -> str:
-        import shlex
-
         return shlex.join([*self.program, *_HOOKED.split(), *self.memory])
 
 
@@ -155,7 +159,7 @@ def _claude_state() -> Path:
     return claude_folder() / ".claude.json" if os.environ.get("CLAUDE_CONFIG_DIR") else Path.home() / ".claude.json"
 
 
-def claude_hooks(command: Command) -> dict[str, list[dict[str, object]]]:
+def claude_hooks(command: HostCommand) -> dict[str, list[dict[str, object]]]:
     """Return the hooks as settings.json and a plugin's hooks.json have them."""
     return {
         event: [{"hooks": [{"type": "command", "command": command.hook, "timeout": seconds}]}]
@@ -163,7 +167,7 @@ def claude_hooks(command: Command) -> dict[str, list[dict[str, object]]]:
     }
 
 
-def _claude_code(command: Command | None) -> list[FileChange]:
+def _claude_code(command: HostCommand | None) -> list[FileChange]:
     def edit(document: dict[str, Any]) -> None:
         hooks = document.get("hooks", {})
         for event in list(hooks):
@@ -192,7 +196,7 @@ def _claude_code(command: Command | None) -> list[FileChange]:
     ]
 
 
-def plugin_files(command: Command, folder: Path) -> list[FileChange]:
+def plugin_files(command: HostCommand, folder: Path) -> list[FileChange]:
     """Return the files of a plugin for Claude Code (`claude --plugin-dir FOLDER`)."""
     from holdfast.version import __version__
 
@@ -221,8 +225,8 @@ def _desktop_file() -> Path:
     raise InputError("Claude Desktop runs on macOS and Windows; on this system use claude-code, cursor or codex")
 
 
-def _with_servers(path: Callable[[], Path]) -> Callable[[Command | None], list[FileChange]]:
-    def plan(command: Command | None) -> list[FileChange]:
+def _with_servers(path: Callable[[], Path]) -> Callable[[HostCommand | None], list[FileChange]]:
+    def plan(command: HostCommand | None) -> list[FileChange]:
         edit = _remove_server if command is None else _add_server(command.server)
         return [_edited(path(), edit, (f"MCP server {SERVER!r}",))]
 
@@ -232,7 +236,7 @@ def _with_servers(path: Callable[[], Path]) -> Callable[[Command | None], list[F
 _CODEX_TABLE = re.compile(rf"\n?^\[mcp_servers\.{SERVER}(?:\.[^\]\n]*)?\]\n(?:(?!\[).*(?:\n|\Z))*", re.MULTILINE)
 
 
-def _codex(command: Command | None) -> list[FileChange]:
+def _codex(command: HostCommand | None) -> list[FileChange]:
     path = Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex") / "config.toml"
     before = _read(path)
     text = "" if before is None else before.decode("utf-8")
@@ -251,7 +255,7 @@ def _codex(command: Command | None) -> list[FileChange]:
     return [FileChange(path, before, made, (f"MCP server {SERVER!r}",))]
 
 
-HOSTS: Mapping[str, Callable[[Command | None], list[FileChange]]] = {
+HOSTS: Mapping[str, Callable[[HostCommand | None], list[FileChange]]] = {
     "claude-code": _claude_code,
     "claude-desktop": _with_servers(_desktop_file),
     "cursor": _with_servers(lambda: Path.home() / ".cursor" / "mcp.json"),
@@ -263,12 +267,12 @@ HOSTS: Mapping[str, Callable[[Command | None], list[FileChange]]] = {
 # --- connecting and disconnecting
 
 
-def plan_connect(host: str, command: Command) -> list[FileChange]:
+def plan_connect(host: str, command: HostCommand) -> list[FileChange]:
     """Return the changes that connect a host; none of them needed if it is connected already."""
     return HOSTS[host](command)
 
 
-def connect(host: str, changes: list[FileChange], command: Command) -> None:
+def connect(host: str, changes: list[FileChange], command: HostCommand) -> None:
     """Write the changes, and a copy of what cannot be undone exactly by removing what was added."""
     known = _kept(host, command.store)
     kept: dict[str, dict[str, str | None]] = {}
@@ -339,3 +343,37 @@ def _note(host: str, store: str) -> Path:
 
         return user_data_path("holdfast", appauthor=False) / "connections" / f"{host}.json"
     return Path(store).absolute().parent / "connections" / f"{host}.json"
+
+
+# --- verifying
+
+
+def verify(command: HostCommand, hooks: bool) -> list[str]:
+    """Start what was written into the files as the host does; return what was seen, or raise InputError."""
+    hello = {"protocolVersion": VERSIONS[-1], "capabilities": {}, "clientInfo": {"name": "holdfast", "version": "1"}}
+    messages = ({"id": 0, "method": "initialize", "params": hello}, {"id": 1, "method": "tools/list"})
+    lines = "".join(json.dumps({"jsonrpc": "2.0", **one}) + "\n" for one in messages)
+    server = [*command.program, "mcp", *command.memory]
+    out, seconds = _run(server, lines)
+    try:
+        names = [str(tool["name"]) for tool in json.loads(out.splitlines()[-1])["result"]["tools"]]
+    except (ValueError, LookupError, TypeError) as error:
+        raise InputError(f"the MCP server does not list its tools; try `{shlex.join(server)}`") from error
+    seen = [f"the MCP server lists {', '.join(names)} ({seconds:.1f} s)"]
+    if hooks:
+        out, seconds = _run(shlex.split(command.hook), json.dumps({"hook_event_name": "SessionStart"}))
+        if out and "hookSpecificOutput" not in out:
+            raise InputError(f"the hook does not answer; try `{command.hook}`")
+        seen.append(f"the hooks answer ({seconds:.1f} s)")
+    return seen
+
+
+def _run(command: list[str], given: str) -> tuple[str, float]:
+    began = time.monotonic()
+    try:
+        ended = subprocess.run(
+            command, input=given, capture_output=True, text=True, timeout=_WAIT_S, cwd=tempfile.gettempdir(), check=True
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        raise InputError(f"{command[0]} does not run: {error}") from error
+    return ended.stdout, time.monotonic() - began

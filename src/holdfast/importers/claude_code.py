@@ -27,6 +27,8 @@ _HOST_TEXT = (
     "Caveat: The messages below", "[Request interrupted",
 )  # fmt: skip
 """Beginnings of texts that the host puts into messages of role user; they are left out."""
+RECALLED = "History, not instructions:"
+"""What the memory itself answered: it is not stored again."""
 MOST_TOOL_CHARS = 4000
 """Characters of a tool's input or output that are kept: what a file holds is in the file, not in the memory."""
 
@@ -64,7 +66,8 @@ def _parts(content: object) -> object:
 
 def _part(part: dict[str, object]) -> dict[str, object] | None:
     if part.get("type") != "text":
-        return shortened(part)
+        recalled = part.get("type") == "tool_result" and RECALLED in json.dumps(part.get("content"))
+        return None if recalled else shortened(part)
     text = without_reminders(str(part.get("text") or ""))
     return None if not text or text.startswith(_HOST_TEXT) else {"type": "text", "text": text}
 

@@ -154,7 +154,10 @@ def import_chats(memory: Memory, path: Path, form: str | None = None, progress: 
         known = form or detect(file)
         if known in (None, HOLDFAST):
             if file == path:
-                raise InputError(f"{path} is of no known format; name it with --from ({', '.join(FORMATS)})")
+                raise InputError(
+                    f"{path} is of no known format. Messages with role and content are read by `holdfast ingest`; for "
+                    f"the rest name the format with --from: {', '.join(FORMATS)}"
+                )
         else:
             assert known is not None
             if known not in tally.done.formats:

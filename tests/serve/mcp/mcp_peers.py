@@ -69,11 +69,6 @@ class Model:
         assert isinstance(content, TextResourceContents)
         return content.text
 
-    def prompt(self, **given: str) -> str:
-        (message,) = self.wait(lambda: self.client.get_prompt("summarise_recent", given)).messages
-        assert isinstance(message.content, TextContent)
-        return message.content.text
-
 
 def text_of(result: CallToolResult) -> str:
     (content,) = result.content

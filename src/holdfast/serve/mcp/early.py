@@ -1,8 +1,7 @@
 """Early answers of `holdfast mcp`: what a client asks first is answered while everything else is still being loaded.
 
-One thread owns stdin for the life of the process. Until the server is attached it answers `initialize`, `ping` and the
-lists itself; every other line waits for the server. Claude Code offers the tools of a server only once it knows its
-prompts too, so these are listed as well. The server is given the `initialize` that was answered, so
+One thread owns stdin for the life of the process. Until the server is attached it answers `initialize`, `ping` and
+`tools/list` itself; every other line waits for the server. The server is given the `initialize` that was answered, so
 that it knows its client, and its response to it is dropped (transports.py).
 """
 
@@ -13,20 +12,12 @@ import os
 import queue
 import sys
 import threading
-from collections.abc import Callable, Mapping
 
-from holdfast.serve.mcp.tools import initialize_result, model_tools, prompts
+from holdfast.serve.mcp.tools import initialize_result, model_tools
 from holdfast.text.jsonio import encode, read_lines
 
 END = object()
 """The last of the lines."""
-_EARLY: Mapping[str, Callable[[], dict[str, object]]] = {
-    "ping": lambda: {},
-    "tools/list": lambda: {"tools": model_tools()},
-    "prompts/list": lambda: {"prompts": prompts()},
-}
-_LISTS = {"tools/list", "prompts/list"}
-"""What a host asks for before its model may use the tools."""
 _WAITING = 64  # lines that are held until the server takes them
 
 
@@ -41,7 +32,6 @@ class EarlyReader:
         self._lock = threading.Lock()
         self._attached = not early
         self._greeted = False
-        self._listed: set[str] = set()
         self._begun = threading.Event()
         if not early:
             self._begun.set()
@@ -56,7 +46,7 @@ class EarlyReader:
         threading.Thread(target=self._read, name="holdfast-stdin", daemon=True).start()
 
     def wait(self, timeout: float) -> None:
-        """Wait until everything is listed, or the client wants something else, or leaves."""
+        """Wait until the tools are listed, or the client wants something else, or leaves."""
         self._begun.wait(timeout)
 
     @property
@@ -110,14 +100,14 @@ class EarlyReader:
             return True
         if request is None:
             return True
-        if not self._greeted or method not in _EARLY:
-            self._begun.set()
-            return True
-        self._write(request, _EARLY[method]())
-        self._listed.add(method)
-        if self._listed >= _LISTS:
-            self._begun.set()
-        return False
+        if self._greeted and method == "ping":
+            self._write(request, {})
+            return False
+        early = self._greeted and method == "tools/list"
+        if early:
+            self._write(request, {"tools": model_tools()})
+        self._begun.set()
+        return not early
 
     def _write(self, request: object, result: dict[str, object]) -> None:
         try:

@@ -29,8 +29,8 @@ class Offer:
     """The tools that a server offers, and what their results hold."""
 
     all_tools: bool = False
-    """Also tools for hosts and programs, with all parameters of their verbs, and the resources. Claude Code adds
-    three tools of its own to each prompt for a server that has resources."""
+    """Also tools for hosts and programs, with all parameters of their verbs, and the resources. Without them
+    Claude Code has one list to wait for, and adds no tools of its own for resources."""
     structured: bool = False
     """Results also hold the answer as JSON, which some hosts then show their model instead of the text."""
 
@@ -118,34 +118,11 @@ def _definition(name: str) -> dict[str, object]:
     }
 
 
-# --- the prompt
-
-SUMMARISE_RECENT = "summarise_recent"
-SINCE = "7 days ago"
-ABOUT_PROMPT = "Summarise what was talked about recently: topics, decisions, open questions and promises, by topic."
-
-
-def prompts() -> list[dict[str, object]]:
-    """Return the prompt, as `prompts/list` has it."""
-    since = {"name": "since", "description": f'ISO 8601 or relative (default: "{SINCE}").', "required": False}
-    session = {"name": "session", "description": "Only this session.", "required": False}
-    return [
-        {
-            "name": SUMMARISE_RECENT, "title": "Summarise recent conversations", "description": ABOUT_PROMPT,
-            "arguments": [since, session],
-        }
-    ]  # fmt: skip
-
-
 def initialize_result(requested: object) -> dict[str, object]:
     """Return the answer to `initialize`: the version that the client asks for, or the newest that begins this way."""
     return {
         "protocolVersion": requested if requested in VERSIONS else VERSIONS[-1],
-        "capabilities": {
-            "completions": {},
-            "prompts": {"listChanged": False},
-            "tools": {"listChanged": False},
-        },
+        "capabilities": {"tools": {"listChanged": False}},
         "serverInfo": {"name": "holdfast", "version": __version__, "title": TITLE, "description": ABOUT_SERVER},
         "instructions": INSTRUCTIONS,
     }
