@@ -167,12 +167,12 @@ def mcp(
     reader = EarlyReader(settings.serve.max_request_bytes, early=not (all_tools or structured))
     reader.start()
     reader.wait(_LIST_S)
+    if reader.unused():  # it was only tried
+        return
 
     from holdfast.serve.mcp.transports import run_mcp
     from holdfast.serve.process import end_in_time, log_to_stderr
 
-    if reader.unused:  # a host that only looked whether the server works
-        return
     log_to_stderr()
     # Bound: a client on stdio cannot name another memory, and must not reach one by accident.
     with closing(_memories(target, bound=True, trust_roles=trust_roles)()) as memories:

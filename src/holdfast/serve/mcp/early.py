@@ -18,6 +18,7 @@ from holdfast.text.jsonio import encode, read_lines
 
 END = object()
 """The last of the lines."""
+_LEAVE_S = 0.05  # in which a host that only looked has closed stdin
 _WAITING = 64  # lines that are held until the server takes them
 
 
@@ -35,7 +36,8 @@ class EarlyReader:
         self._begun = threading.Event()
         if not early:
             self._begun.set()
-        self._wanted = self._ended = False
+        self._wanted = False
+        self._ended = threading.Event()
         self.answered: set[object] = set()
         """Ids of requests that the server is given although they have been answered."""
 
@@ -49,10 +51,9 @@ class EarlyReader:
         """Wait until the tools are listed, or the client wants something else, or leaves."""
         self._begun.wait(timeout)
 
-    @property
     def unused(self) -> bool:
         """Return whether the client left without wanting more than an early answer."""
-        return self._ended and not self._wanted
+        return self._ended.wait(_LEAVE_S) and not self._wanted
 
     def attach(self) -> None:
         """Pass every further line to `next`: the server answers from now on."""
@@ -72,9 +73,9 @@ class EarlyReader:
                 if passed:
                     self._lines.put(line)
         finally:
-            self._ended = True
             self._begun.set()
             self._lines.put(END)
+            self._ended.set()
 
     def _chunk(self, size: int) -> bytes:
         try:
