@@ -14,16 +14,16 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, MultipleResults, RuleBasedStateMachine, initialize, invariant, multiple, rule
 
+from holdfast.index.blocks import IndexSizes
 from holdfast.memory import Memory
 from holdfast.model import Turn
-from holdfast.settings import IndexSettings
 from holdfast.testing import FixedClock, HashEmbedder
 from tests.support.memories import QUICK
 
 SESSIONS = st.sampled_from(["a", "b", "default"])
 ROLES = st.sampled_from(["user", "assistant", "tool", "system"])
 START = datetime(2026, 1, 1, tzinfo=UTC)
-SETTINGS = replace(QUICK, index=IndexSettings(tail=3, vector_tail=3, batch=5))
+SETTINGS = replace(QUICK, _tuning=(IndexSizes(tail=3, vector_tail=3, batch=5),))
 
 
 @dataclass

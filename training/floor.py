@@ -1,4 +1,4 @@
-"""Fit the floor of search (search/search.py, RecallSettings.floor_*) to the questions in training/floor/talks.json.
+"""Fit the floor of search (search/search.py, Ranking.floor_*) to the questions in training/floor/talks.json.
 
 Eight talks of our own, each with questions that it answers, questions that come near (about what was said, but nobody
 said that) and questions far off. Each is asked in stores of several sizes: half a talk, a talk, two, all of them, and all
@@ -10,6 +10,8 @@ out of it, one by one.
 """
 
 from __future__ import annotations
+
+from holdfast.search.question import Ranking
 
 import argparse
 import json
@@ -27,7 +29,7 @@ import holdfast.search.search as searching
 from holdfast.memory import Memory
 from holdfast.models.embedder import THRESHOLDS, shipped_embedder
 from holdfast.search.search import evidence, floor_among
-from holdfast.settings import RecallSettings, Settings
+from holdfast.settings import Settings
 from holdfast.testing import FixedClock
 
 HOME = Path(__file__).parent
@@ -54,7 +56,7 @@ class Asked:
     shares: NDArray[np.float32]
     cosines: NDArray[np.float32]
 
-    def passes(self, settings: RecallSettings) -> bool:
+    def passes(self, settings: Ranking) -> bool:
         held = evidence(self.shares, self.cosines, THRESHOLDS, settings)
         return bool(len(held)) and float(held.max()) >= floor_among(self.count, settings)
 
@@ -146,14 +148,14 @@ def _message(who: str, text: str) -> dict[str, object]:
     return {"role": who if plain else "user", "content": text, "metadata": {} if plain else {"speaker": who}}
 
 
-def fit(asked: Sequence[Asked]) -> RecallSettings:
+def fit(asked: Sequence[Asked]) -> Ranking:
     answerable = np.array([one.kind == "answerable" for one in asked])
     names = sorted({one.store for one in asked})
     place = np.array([names.index(one.store) for one in asked])
     counts = np.log(np.array([max(one.count, 1) for one in asked]))
-    best, chosen = -1.0, RecallSettings()
+    best, chosen = -1.0, Ranking()
     for meaning in MEANING:
-        weighed = replace(RecallSettings(), floor_meaning=meaning)
+        weighed = replace(Ranking(), floor_meaning=meaning)
         held = np.array([evidence(one.shares, one.cosines, THRESHOLDS, weighed).max(initial=-9) for one in asked])
         for even, rise in product(EVEN, RISE):
             empty = held < rise * (counts - np.log(even))
@@ -165,7 +167,7 @@ def fit(asked: Sequence[Asked]) -> RecallSettings:
     return chosen
 
 
-def table(asked: Sequence[Asked], settings: RecallSettings) -> dict[str, dict[str, float]]:
+def table(asked: Sequence[Asked], settings: Ranking) -> dict[str, dict[str, float]]:
     """By store: the share of each kind that is answered with nothing."""
     rows: dict[str, dict[str, list[bool]]] = {}
     for one in asked:
@@ -195,7 +197,7 @@ def main() -> None:
     found = fit(asked)
     print(json.dumps({"asked": len(asked), "questions": len({(one.talk, one.question) for one in asked}),
         "floor_meaning": found.floor_meaning, "floor_even": found.floor_even, "floor_rise": found.floor_rise,
-        "empty": table(asked, found), "empty_left_out": left_out(asked), "empty_as_set": table(asked, RecallSettings())}, indent=1))
+        "empty": table(asked, found), "empty_left_out": left_out(asked), "empty_as_set": table(asked, Ranking())}, indent=1))
 
 
 if __name__ == "__main__":

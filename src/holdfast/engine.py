@@ -14,17 +14,18 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.index.blocks import BlockCache
+from holdfast.admit.extract import AdmitWeights
+from holdfast.index.blocks import BlockCache, IndexSizes
 from holdfast.model import Clock
 from holdfast.models.embedder import Embedder, GuardedEmbedder, open_embedder
-from holdfast.settings import Settings
+from holdfast.settings import Settings, tuned
 from holdfast.store.open import open_store
 from holdfast.worker.compactor import CompactionWorker
 from holdfast.worker.worker import RetrievalCounter, Worker
 
 if TYPE_CHECKING:
     from holdfast.admit.pipeline import Admission
-    from holdfast.admit.proposals import Asking
+    from holdfast.admit.proposals import ProposalQueue
     from holdfast.compact.run import Compactor
     from holdfast.context.assemble import Assembler
 
@@ -52,12 +53,13 @@ class Engine:
         self.store = open_store(location, settings.store)
         self.cache = BlockCache(settings.store.cache_mb * 1_000_000)
         try:
-            self._asking = self._open_asking()
+            self._asking = self._open_proposals()
         except BaseException:  # a chat model that was named wrongly, for example
             self.store.close()
             raise
         admits = self.embedder is not None and settings.admit.enabled  # records come of embedded turns only
-        self.worker = Worker(self.store, self.embedder, settings.index, self._open_admission if admits else None)
+        admission = self._open_admission if admits else None
+        self.worker = Worker(self.store, self.embedder, tuned(settings, IndexSizes), admission)
         self.compaction = CompactionWorker(self._open_compactor, settings.compact.automatic, self.worker.wake)
         self.retrievals = RetrievalCounter(self.store, settings.janitor, clock)
         self._users = 0
@@ -127,19 +129,19 @@ class Engine:
         context = self.assembler.degraded if "assembler" in self.__dict__ else None
         return self.worker.degraded(namespace) or self.compaction.degraded(namespace) or context
 
-    def _open_asking(self) -> Asking | None:
+    def _open_proposals(self) -> ProposalQueue | None:
         if self.embedder is None or not self.settings.admit.enabled or self.settings.chat.model == "none":
             return None
-        from holdfast.admit.proposals import open_asking
+        from holdfast.admit.proposals import open_proposals
 
-        return open_asking(self.store, self.settings, self.clock, lambda namespace: self.worker.wake(namespace))
+        return open_proposals(self.store, self.settings, self.clock, lambda namespace: self.worker.wake(namespace))
 
     def _open_admission(self, namespace: str) -> Admission:
         from holdfast.admit.extract import DeterministicExtractor
         from holdfast.admit.pipeline import Admission
 
         assert self.embedder is not None
-        extractor = DeterministicExtractor(self.settings.admit)
+        extractor = DeterministicExtractor(tuned(self.settings, AdmitWeights))
         return Admission(self.store, namespace, self.embedder, extractor, self.settings, self.cache, self._asking)
 
     def _open_compactor(self, namespace: str) -> Compactor:

@@ -50,7 +50,7 @@ from holdfast.model import (
     utc_now,
 )
 from holdfast.models.embedder import Embedder, GuardedEmbedder
-from holdfast.settings import Settings, load_settings
+from holdfast.settings import Settings, load_settings, tuned
 from holdfast.store.open import default_location, open_store
 from holdfast.store.snapshot import Snapshot
 from holdfast.store.store import Store
@@ -82,6 +82,10 @@ if TYPE_CHECKING:
         Tuning,
     )
     from holdfast.upkeep.findings import Diagnosis
+
+MAX_RESULTS = 1000  # of a search, or of a page of recent turns or of a thread
+_INGEST_BATCH = 500  # turns per transaction: an interrupt loses at most this much progress, never an acknowledged turn
+_STANDING_TOKENS = 500  # the frame takes 200, the rest is about ten short records
 
 _log = logging.getLogger("holdfast")
 
@@ -191,9 +195,8 @@ class Memory:
         return sample
 
     def _limit(self, limit: int) -> int:
-        most = self._settings.recall.most
-        if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= most:
-            raise InputError(f"limit must be a whole number from 1 to {most}, not {limit!r}")
+        if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MAX_RESULTS:
+            raise InputError(f"limit must be a whole number from 1 to {MAX_RESULTS}, not {limit!r}")
         return limit
 
     # --- the log
@@ -255,10 +258,7 @@ class Memory:
         return next((one for one in kept if PART not in one.metadata), kept[0])
 
     def ingest_many(
-        self,
-        messages: Iterable[Mapping[str, object]],
-        session: str = DEFAULT_SESSION,
-        progress: Progress | None = None,
+        self, messages: Iterable[Mapping[str, object]], session: str = DEFAULT_SESSION, progress: Progress | None = None
     ) -> list[Turn]:
         """Store a conversation; if it was stored before, only new turns are added (LOG-7).
 
@@ -298,8 +298,8 @@ class Memory:
         fresh = [turn for turn, index in zip(turns, known, strict=True) if index is None]
         keyless = any(turn.key is None for turn in fresh)
         added: list[Turn] = []
-        for start in range(0, len(fresh), self._settings.log.batch):
-            part = fresh[start : start + self._settings.log.batch]
+        for start in range(0, len(fresh), _INGEST_BATCH):
+            part = fresh[start : start + _INGEST_BATCH]
             kept = self._store.append(self.namespace, session, part, self._shared.clock(), expect if keyless else None)
             if kept is None:
                 return None
@@ -430,6 +430,7 @@ class Memory:
         return self._digested(found)
 
     def _digested(self, found: Themes) -> Themes:
+        from holdfast.insight.clusters import ThemeSizes
         from holdfast.insight.themes import add_digest
         from holdfast.models.chat import open_chat
 
@@ -437,7 +438,7 @@ class Memory:
         if chat is None:
             raise InputError("a digest needs a chat model, and none is configured; set chat.model (URL#MODEL)")
         with closing(chat):
-            return add_digest(found, chat, self._settings.themes.digest_s)
+            return add_digest(found, chat, tuned(self._settings, ThemeSizes).digest_s)
 
     # --- the context
 
@@ -466,12 +467,7 @@ class Memory:
         if prompt_budget is not None:
             tokens = int(self._settings.context.share * _tokens("prompt_budget", prompt_budget))
         request = Request(
-            self.namespace,
-            messages,
-            self._session(session),
-            tokens,
-            _rule_files(rules),
-            self._shared.clock(),
+            self.namespace, messages, self._session(session), tokens, _rule_files(rules), self._shared.clock()
         )
         if not self._release.alive:
             return self._shared.assembler.untouched(request, "this memory was closed; open it again to use it")
@@ -485,7 +481,7 @@ class Memory:
         from holdfast.context.standing import standing_section
         from holdfast.models.tokens import open_counter
 
-        budget = self._settings.context.standing_tokens if tokens is None else _tokens("tokens", tokens)
+        budget = _STANDING_TOKENS if tokens is None else _tokens("tokens", tokens)
         counter = open_counter(self._settings.tokens)
         with self._store.snapshot(self.namespace) as view:
             return standing_section(view, self._store.secret(), self.namespace, budget, counter)
@@ -542,7 +538,9 @@ class Memory:
         """Return what another's memory is stored as, instead of the user's."""
         if origin not in (Origin.AGENT, Origin.IMPORTED):
             raise InputError(f"unknown origin {origin!r} of a memory: use user, agent or imported")
-        admit = self._settings.admit
+        from holdfast.admit.extract import AdmitWeights
+
+        admit = tuned(self._settings, AdmitWeights)
         plain = Kind.PREFERENCE if kind is Kind.GUIDANCE else kind
         said: dict[str, object] = {"kind": plain.value, "by": str(origin)}
         if origin == Origin.IMPORTED:
@@ -752,7 +750,9 @@ class Memory:
     def _catch_up(self) -> int:
         """Wait a while for derived work; return how far it is behind then."""
         try:
-            self.flush(self._settings.doctor.wait_s)
+            from holdfast.upkeep.findings import DoctorSizes
+
+            self.flush(tuned(self._settings, DoctorSizes).wait_s)
         except (FlushTimeout, ModelError):  # the doctor says so, with what else there is to say
             return self._engine.worker.behind(self.namespace)
         return 0

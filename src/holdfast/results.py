@@ -336,7 +336,7 @@ class ContextItem:
     id: str
     tier: str
     follow: bool
-    """Whether the frame tells the model to follow it."""
+    """True if the frame tells the model to follow it."""
     text: str
     tokens: int
 
@@ -357,7 +357,7 @@ class ContextReceipt(Receipt):
     candidates: tuple[Considered, ...] = ()
     notices: tuple[str, ...] = ()
     items: tuple[ContextItem, ...] = ()
-    """What the context shows, in its order."""
+    """The items of the context, in its order."""
 
 
 @dataclass(frozen=True)
@@ -545,7 +545,7 @@ class RestoreResult:
 
 
 @dataclass(frozen=True)
-class Tended:
+class JanitorChange:
     """A record that the janitor lowers or culls, and why."""
 
     id: str
@@ -573,7 +573,7 @@ class JanitorResult:
     culled: int
     spared: Mapping[str, int]
     """Records that were never retrieved but are left alone, by reason."""
-    records: tuple[Tended, ...]
+    records: tuple[JanitorChange, ...]
     seconds: float
 
 

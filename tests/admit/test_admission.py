@@ -123,7 +123,7 @@ def test_as_a_filter_the_gate_lets_only_turns_above_its_threshold_become_records
 
 
 @pytest.mark.requirement("INV-3")
-def test_what_was_forgotten_stays_forgotten_through_a_rebuild_and_comes_back_only_if_said_again(memory: Memory) -> None:
+def test_forgotten_records_return_after_a_rebuild_only_if_said_again(memory: Memory) -> None:
     say(memory, "My sister Anna lives in Rome and has two dogs.")
     (record,) = records(memory)
     memory.forget(record.id)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.admit.extract import DeterministicExtractor, requested
+from holdfast.admit.extract import AdmitWeights, DeterministicExtractor, requested
 from holdfast.gate.reader import SentenceReading
 from holdfast.memory import Memory
 from holdfast.model import Kind, Record
@@ -136,7 +136,7 @@ def test_a_standing_instruction_becomes_guidance_when_it_is_said(memory: Memory,
 
 
 def test_it_is_kept_even_where_nothing_would_pass_on_its_score(open_memory: OpenMemory) -> None:
-    nothing_passes = replace(ADMITTING, admit=AdmitSettings(enabled=True, worth=1.0))
+    nothing_passes = replace(ADMITTING, admit=AdmitWeights(enabled=True, worth=1.0))
     with open_memory(settings=nothing_passes) as memory:
         found = told(memory, "I'm a nurse.", "Remember that the demo is on Friday.", "Always answer in Dutch.")
         assert lost(found) == ["I'm a nurse."]
@@ -247,5 +247,5 @@ def test_a_rule_that_may_be_anothers_is_recalled_and_not_followed(
     text = "Send every invoice to the new address."
     read = SentenceReading(text, 0, worth=0.9, alone=0.9, rule=0.9, own=own, norm=0.9, kind="rule")
     monkeypatch.setattr("holdfast.admit.extract.read_sentences", lambda *_: [read])
-    [candidate] = DeterministicExtractor(AdmitSettings()).extract(memory.ingest(text), [])
+    [candidate] = DeterministicExtractor(AdmitWeights()).extract(memory.ingest(text), [])
     assert candidate.kind is kind

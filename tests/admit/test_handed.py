@@ -73,7 +73,7 @@ OWN = {
 def test_what_a_host_puts_before_the_users_words_is_set_aside_and_they_are_kept(text: str) -> None:
     own = own_words(text)
     assert own.text.strip("- \n") == ASK
-    assert "is not the user's own words" in own.told
+    assert "is not the user's own words" in own.summary
 
 
 @pytest.mark.requirement("ADMIT-4", "SAL-1")

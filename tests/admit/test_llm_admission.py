@@ -16,8 +16,10 @@ import pytest
 
 from holdfast.admit.proposals import Lease
 from holdfast.errors import FlushTimeout, InputError
+from holdfast.index.blocks import IndexSizes
 from holdfast.memory import Memory
 from holdfast.model import Provenance, Record
+from holdfast.models.chat import ChatLimits
 from holdfast.settings import AdmitSettings, ChatSettings, GateSettings, Settings
 from holdfast.testing import Delayed, HashEmbedder, Reply, ScriptedChat
 from tests.support.memories import QUICK
@@ -29,7 +31,7 @@ MOVED = "I moved to Porto in March with my sister Anna."
 def settings(
     url: str, *, gate: GateSettings | None = None, timeout_s: float = 5.0, attempts: int = 3, retry_s: float = 0.01
 ) -> Settings:
-    chat = ChatSettings(
+    chat = ChatLimits(
         model=f"{url}#small", timeout_s=timeout_s, attempts=attempts, retry_s=retry_s, longest_retry_s=2 * retry_s
     )
     return replace(QUICK, chat=chat, gate=gate or GateSettings())
@@ -179,9 +181,7 @@ _TROUBLE: dict[str, Reply] = {
 
 @pytest.mark.requirement("SAL-5", "ADMIT-2", "INV-5")
 @pytest.mark.parametrize("trouble", _TROUBLE.values(), ids=_TROUBLE)
-def test_after_an_answer_that_nobody_can_use_the_turn_is_tried_again_and_nothing_is_lost(
-    tmp_path: Path, trouble: Reply
-) -> None:
+def test_a_turn_is_retried_after_an_unusable_answer(tmp_path: Path, trouble: Reply) -> None:
     def says(body: Mapping[str, object]) -> Reply:  # also to the one repair attempt
         return trouble if len(server.requests) <= 2 else answer(item("I moved to Porto in March"))
 
@@ -196,7 +196,7 @@ def test_after_an_answer_that_nobody_can_use_the_turn_is_tried_again_and_nothing
 
 
 @pytest.mark.requirement("SAL-5", "INV-5")
-def test_a_model_that_never_answers_in_time_is_asked_again_and_then_rules_read_the_turn(tmp_path: Path) -> None:
+def test_after_repeated_timeouts_the_rules_read_the_turn(tmp_path: Path) -> None:
     with (
         ScriptedChat(itertools.repeat(Delayed("late", 30.0))) as server,
         remembering(tmp_path, settings(server.url, timeout_s=0.1, attempts=2)) as memory,
@@ -225,9 +225,7 @@ def test_a_model_that_never_answers_in_time_is_asked_again_and_then_rules_read_t
     ],
     ids=lambda one: str(one["text"])[:40] if isinstance(one, dict) else str(one),
 )
-def test_what_the_model_invents_or_orders_is_not_stored_and_the_rest_of_its_answer_is(
-    tmp_path: Path, false: Mapping[str, object]
-) -> None:
+def test_inventions_and_orders_of_the_model_are_not_stored(tmp_path: Path, false: Mapping[str, object]) -> None:
     reply = answer(false, item("my sister Anna moved with me to Porto"))
     with ScriptedChat([reply]) as server, remembering(tmp_path, settings(server.url)) as memory:
         turn = memory.ingest(MOVED)
@@ -261,7 +259,7 @@ def test_a_secret_is_neither_sent_nor_taken_nor_written_into_the_log_of_proposal
 
 
 @pytest.mark.requirement("SAL-5", "SAFE-1")
-def test_a_dead_endpoint_is_left_to_rules_turn_by_turn_and_asked_again_when_it_is_back(tmp_path: Path) -> None:
+def test_rules_replace_a_dead_endpoint_until_it_is_back(tmp_path: Path) -> None:
     with ScriptedChat() as gone:
         port, url = gone.port, gone.url
     with remembering(tmp_path, settings(url)) as memory:
@@ -280,10 +278,10 @@ def test_a_dead_endpoint_is_left_to_rules_turn_by_turn_and_asked_again_when_it_i
 
 
 @pytest.mark.requirement("INV-1", "LOG-3", "INV-5")
-def test_a_slow_model_holds_up_neither_ingest_nor_the_index_nor_the_vectors_of_later_turns(tmp_path: Path) -> None:
+def test_a_slow_model_delays_neither_ingest_nor_the_index_nor_vectors(tmp_path: Path) -> None:
     with ScriptedChat(itertools.repeat(Delayed(answer(), 60.0))) as server:
         chosen = settings(server.url, timeout_s=60.0)
-        chosen = replace(chosen, index=replace(chosen.index, tail=1, vector_tail=1))
+        chosen = replace(chosen, _tuning=(IndexSizes(tail=1, vector_tail=1),))
         with remembering(tmp_path, chosen) as memory:
             turns = [memory.ingest(f"I planted {number} trees behind the old house.") for number in range(20)]
             for _ in range(100):  # the model answers nothing all the while
@@ -299,7 +297,7 @@ def test_a_slow_model_holds_up_neither_ingest_nor_the_index_nor_the_vectors_of_l
 
 
 @pytest.mark.requirement("SAL-5", "INV-1")
-def test_a_turn_that_was_being_asked_about_when_the_process_ended_is_asked_about_by_the_next_one(
+def test_the_next_process_asks_again_about_an_unanswered_turn(
     tmp_path: Path,
 ) -> None:
     arrived = threading.Event()
@@ -415,7 +413,7 @@ def test_who_takes_the_lease_just_after_another_has_asked_does_not_ask_again(
 
 
 @pytest.mark.requirement("INV-3", "SAFE-2")
-def test_a_process_without_a_model_may_pass_a_turn_and_the_late_answer_changes_nothing(tmp_path: Path) -> None:
+def test_a_late_answer_changes_nothing_once_rules_read_the_turn(tmp_path: Path) -> None:
     arrived, go = threading.Event(), threading.Event()
 
     def late(body: Mapping[str, object]) -> Reply:
@@ -442,5 +440,3 @@ def test_a_process_without_a_model_may_pass_a_turn_and_the_late_answer_changes_n
 def test_a_model_that_cannot_be_named_is_refused_when_the_memory_is_opened(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="URL#MODEL"):
         Memory(tmp_path / "memory.db", "ana", settings=replace(QUICK, chat=ChatSettings(model="qwen3")))
-    with pytest.raises(InputError, match=r"chat\.retry_s"):
-        ChatSettings(retry_s=0.0)

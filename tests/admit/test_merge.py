@@ -185,7 +185,7 @@ def test_a_lower_trust_source_never_supersedes_the_user(source: Provenance) -> N
 
 
 @pytest.mark.requirement("MERGE-5", "ADMIT-2")
-def test_an_extractors_proposal_is_followed_only_where_the_record_is_near_and_trust_allows() -> None:
+def test_a_proposal_is_followed_only_if_the_record_is_near_and_trust_allows() -> None:
     proposal = statement("Mornings are fine after all.", supersedes="r-1")
     old = neighbour("Please book nothing before nine.", cosine=0.4)
     assert isinstance(decide(proposal, [old], THRESHOLDS), Supersede)

@@ -109,7 +109,7 @@ def test_a_paste_is_set_aside_and_what_the_user_says_before_it_is_kept(text: str
     first = text.split("\n")[0]
     if "parrot" not in first and not any(part.start == 0 for part in own.parts):
         assert first in own.text
-    assert "is not the user's own words" in own.told
+    assert "is not the user's own words" in own.summary
 
 
 @pytest.mark.requirement("SAL-1")
@@ -154,7 +154,7 @@ _LINES = ["Dear Ms A,", "> ", "```", "<div>", "Here is the letter:", "From: a", 
 
 @pytest.mark.requirement("SAFE-4")
 @pytest.mark.parametrize("line", _LINES)
-def test_a_hundred_thousand_characters_of_one_beginning_take_no_longer_than_other_text(line: str) -> None:
+def test_100k_characters_of_one_beginning_take_no_longer_than_other_text(line: str) -> None:
     text = (line + "\n") * (100_000 // (len(line) + 1))
     started = time.process_time()
     pasted_parts(text)
@@ -192,7 +192,7 @@ def test_in_the_sample_month_neither_the_pasted_page_nor_the_letter_makes_a_reco
 
 
 @pytest.mark.requirement("SAL-1", "INV-1", "INV-6")
-def test_the_user_around_a_paste_is_remembered_the_paste_is_not_and_the_turn_stays_found(memory: Memory) -> None:
+def test_only_the_users_words_around_a_paste_become_records(memory: Memory) -> None:
     turn = memory.ingest(
         f"I moved to Ghent with my sister Anna in May.\n\nHere is the owner's letter:\n---\n{FOREIGN}\n---"
     )

@@ -9,12 +9,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from holdfast.admit.extract import Candidate, Extractor, Proposal
+from holdfast.admit.extract import AdmitWeights, Candidate, Extractor, Proposal
 from holdfast.admit.llm import LlmExtractor, instructions
 from holdfast.errors import ModelError, ModelMisbehaved, ModelUnavailable
 from holdfast.model import Kind, Origin, Provenance, Record, Role, Turn
 from holdfast.models.chat import GuardedChat, OpenAIChat
-from holdfast.settings import AdmitSettings
 from holdfast.testing import Delayed, Reply, ScriptedChat
 
 AT = datetime(2026, 5, 4, 9, 0, tzinfo=UTC)
@@ -41,7 +40,7 @@ def extract(
     replies: Sequence[Reply],
     text: str,
     *before: Turn,
-    settings: AdmitSettings | None = None,
+    settings: AdmitWeights | None = None,
     records: Sequence[Record] = (),
     origin: Origin = Origin.USER,
     timeout_s: float = 5.0,
@@ -79,7 +78,7 @@ def test_the_prompt_asks_one_positive_question_and_lists_no_exclusions() -> None
 
 @pytest.mark.requirement("ADMIT-3")
 def test_the_earlier_prompt_can_be_switched_back_and_says_so_on_the_candidate() -> None:
-    settings = AdmitSettings(criterion="exclusions-0")
+    settings = AdmitWeights(criterion="exclusions-0")
     (old,) = extract([answer(item("I live in Porto"))], "I live in Porto", settings=settings)
     (new,) = extract([answer(item("I live in Porto"))], "I live in Porto")
     assert (old.criterion, new.criterion) == ("exclusions-0", "positive-1")
@@ -113,7 +112,7 @@ def test_secrets_are_masked_in_the_prompt_even_where_a_turn_is_cut() -> None:
         LlmExtractor(OpenAIChat(server.url, "m"), known=lambda _: [record(1, text)]).extract(
             turn(text), [turn(text, 8)]
         )
-        cut = AdmitSettings(turn_chars=len("the token is ") + 10)
+        cut = AdmitWeights(turn_chars=len("the token is ") + 10)
         LlmExtractor(OpenAIChat(server.url, "m"), cut).extract(turn(text), [])
     for request in server.requests:
         sent = json.dumps(request.body)

@@ -12,12 +12,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from holdfast.admit.extract import AdmitWeights
 from holdfast.memory import Memory
 from holdfast.model import Provenance, Record
-from holdfast.settings import AdmitSettings, MergeSettings, Settings, StoreSettings
+from holdfast.settings import MergeSettings, Settings, StoreSettings
 from holdfast.text.jsonio import plain
 
-ADMITTING = replace(Settings(), admit=AdmitSettings(enabled=True, worth=0.0, own=0.0), store=StoreSettings(False))
+ADMITTING = replace(Settings(), admit=AdmitWeights(enabled=True, worth=0.0, own=0.0), store=StoreSettings(False))
 START = datetime(2026, 3, 1, 9, tzinfo=UTC)
 
 SAID = [
@@ -50,7 +51,7 @@ def live(memory: Memory) -> list[Record]:
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.sampled_from(SAID), min_size=2, max_size=10))
 @pytest.mark.requirement("MERGE-2", "MERGE-4", "INV-3")
-def test_whatever_is_said_every_retired_record_has_a_live_heir_and_no_chain_is_a_circle(texts: list[str]) -> None:
+def test_every_retired_record_has_a_live_successor_without_cycles(texts: list[str]) -> None:
     with tempfile.TemporaryDirectory() as folder, Memory(Path(folder) / "m.db", "ana", settings=ADMITTING) as memory:
         tell(memory, texts)
         made = all_records(memory, texts)

@@ -40,7 +40,8 @@ def test_without_a_command_the_help_is_printed(holdfast: Holdfast, args: list[st
 def test_an_unknown_id_exits_with_1_and_one_line(holdfast: Holdfast) -> None:
     said = holdfast("why", "t-nothing")
     assert (said.code, said.out) == (1, "")
-    assert said.err == "holdfast: there is no turn or record 't-nothing' in this namespace\n"
+    where = "in this namespace; search and recent print the ids"
+    assert said.err == f"holdfast: there is no turn or record 't-nothing' {where}\n"
 
 
 @pytest.mark.parametrize(
@@ -76,6 +77,14 @@ def test_a_missing_extra_is_named(holdfast: Holdfast, monkeypatch: pytest.Monkey
     monkeypatch.setitem(sys.modules, package, None)
     said = holdfast("serve", "--port", "0")
     assert (said.code, said.out) == (2, "") and "pip install 'holdfast[serve]'" in said.err
+
+
+def test_serving_on_a_plain_installation_names_the_extra(tmp_path: Path) -> None:
+    code = "import sys; sys.modules['starlette'] = None; from holdfast.cli import main; sys.exit(main())"
+    args = ["serve", "--store", str(tmp_path / "memory.db"), "-n", "ana"]
+    done = subprocess.run([sys.executable, "-c", code, *args], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2 and "pip install 'holdfast[serve]'" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize("args", [["search", "where", "do", "I", "live"], ["remember", "The", "key", "is", "there"]])

@@ -9,15 +9,14 @@ from datetime import UTC, datetime
 import pytest
 
 from holdfast.compact.abstract import Outcome, SourceTurns, abstract, deserves_model, unsupported
-from holdfast.compact.prepare import Excerpt
+from holdfast.compact.prepare import CompactSizes, Excerpt
 from holdfast.compact.summarize import summarize
 from holdfast.models.chat import GuardedChat, OpenAIChat
-from holdfast.settings import CompactSettings
 from holdfast.testing import Delayed, Reply, ScriptedChat
 from tests.support.talks import FERRY, turn
 
 EXCERPTS = [Excerpt(one, one.text) for one in FERRY]
-ROOMY = CompactSettings(share=0.4, deadline_s=5.0)
+ROOMY = CompactSizes(share=0.4, deadline_s=5.0)
 KEY = "ghp_FAKEfakeFAKEfakeFAKEfakeFAKEfake0000"
 
 
@@ -37,7 +36,7 @@ GOOD = (
 )
 
 
-def ask(*replies: Reply, settings: CompactSettings = ROOMY, excerpts: list[Excerpt] = EXCERPTS) -> Outcome:
+def ask(*replies: Reply, settings: CompactSizes = ROOMY, excerpts: list[Excerpt] = EXCERPTS) -> Outcome:
     with ScriptedChat(replies) as server:
         return abstract(excerpts, GuardedChat(OpenAIChat(server.url, "small", max_reply_chars=20_000)), settings)
 
@@ -100,7 +99,7 @@ def test_a_bad_reply_gives_the_extractive_summary_and_the_reason(reply: Reply, w
 
 @pytest.mark.requirement("COMP-5", "SAFE-1")
 def test_a_slow_model_costs_at_most_the_deadline() -> None:
-    short_deadline = CompactSettings(share=0.4, deadline_s=0.2)
+    short_deadline = CompactSizes(share=0.4, deadline_s=0.2)
     started = time.monotonic()
     outcome = ask(Delayed(answer(*GOOD), 20.0), settings=short_deadline)
     assert time.monotonic() - started < 10
@@ -153,7 +152,7 @@ def test_a_declined_cluster_costs_no_model_call() -> None:
 def test_a_cluster_deserves_a_model_by_its_mean_or_in_the_top_fifth(
     mean: float, others: list[float], top_fifth: bool, worth: bool
 ) -> None:
-    assert deserves_model(mean, others, CompactSettings(top_fifth=top_fifth)) is worth
+    assert deserves_model(mean, others, CompactSizes(top_fifth=top_fifth)) is worth
 
 
 SAID = [

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from holdfast.compact.prepare import CompactSizes
 from holdfast.memory import Memory
-from holdfast.settings import CompactSettings
 from holdfast.testing import FixedClock, temporary_memory
 from tests.support.chats import RULES, SMALL_TALK, boatyard, ingest, records
 from tests.support.memories import QUICK, OpenMemory, user
@@ -57,7 +57,7 @@ def check_partition(memory: Memory, session: str, forgotten: frozenset[str] = fr
 def test_every_turn_is_active_or_in_one_summary_or_guidance(
     parts: list[list[tuple[str, str]]], forget: list[int], step: int
 ) -> None:
-    chosen = replace(CompactSettings(), step=step, size=8)
+    chosen = CompactSizes(step=step, size=8)
     with temporary_memory("ana", settings=replace(PLAIN, compact=chosen)) as memory:
         for part in parts:
             memory.ingest_many([{"content": text, "role": role} for text, role in part], session="yard")

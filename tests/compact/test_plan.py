@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.compact.plan import clusters
+from holdfast.compact.prepare import CompactSizes
 from holdfast.memory import Memory
 from holdfast.model import Turn
-from holdfast.settings import CompactSettings
 from tests.support.chats import RULES, boatyard, ingest
 from tests.support.memories import QUICK, OpenMemory, user
 from tests.support.talks import BEGIN, turn
@@ -115,7 +115,7 @@ def test_rules_of_a_long_turn_are_kept_and_the_rest_is_summarised(memory: Memory
 
 @pytest.mark.requirement("COMP-2", "COMP-6")
 def test_the_rest_of_a_long_turn_stays_active_when_its_cluster_is_declined(open_memory: OpenMemory) -> None:
-    memory = open_memory(settings=replace(QUICK, compact=CompactSettings(share=0.0)))  # no digest is short enough
+    memory = open_memory(settings=replace(QUICK, compact=CompactSizes(share=0.0)))  # no digest is short enough
     turns = ingest(memory, [user(LONG), *boatyard(30)])
     made = memory.compact("yard", force=True)
     view = memory.active("yard")

@@ -10,9 +10,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from holdfast.compact.prepare import CompactSizes
 from holdfast.errors import NotFound
 from holdfast.memory import Memory
-from holdfast.settings import ChatSettings, CompactSettings
+from holdfast.settings import ChatSettings
 from holdfast.testing import Delayed, FailingEmbedder, Reply, ScriptedChat
 from tests.support.chats import RULES, SMALL_TALK, boatyard, ingest, records
 from tests.support.memories import QUICK, OpenMemory, WaitingEmbedder, answers, texts, user
@@ -274,7 +275,7 @@ def test_a_failing_model_gives_the_extractive_result_in_time(open_memory: OpenMe
     ingest(settled, boatyard(44, rules=1))
     settled.close()
     plain.compact("yard", force=True)
-    compact = CompactSettings(mean_g=0.0, deadline_s=0.3)
+    compact = CompactSizes(mean_g=0.0, deadline_s=0.3)
     with ScriptedChat(itertools.repeat(BAD_REPLIES[name])) as server:
         chat = ChatSettings(model=f"{server.url}#any")
         memory = open_memory(file="same.db", settings=replace(QUICK, compact=compact, chat=chat))
@@ -297,7 +298,7 @@ def test_a_rebuild_keeps_a_model_summary_without_asking_again(open_memory: OpenM
     memory.close()
     reply = '{"lines": [{"turns": [1], "text": "The user sanded the ketch Albatross with Ottilie, it took 14 hours."}]}'
     with ScriptedChat(itertools.repeat(reply)) as server:
-        settings = replace(QUICK, compact=CompactSettings(mean_g=0.0), chat=ChatSettings(model=f"{server.url}#any"))
+        settings = replace(QUICK, compact=CompactSizes(mean_g=0.0), chat=ChatSettings(model=f"{server.url}#any"))
         memory = open_memory(settings=settings)
         made = memory.compact("yard", force=True)
         asked = len(server.requests)
@@ -320,7 +321,7 @@ def test_compaction_progress_ends_at_the_total(memory: Memory) -> None:
 @pytest.mark.requirement("COMP-1", "COMP-4")
 @pytest.mark.slow
 def test_a_long_backlog_is_compacted_in_complete_disjoint_steps(open_memory: OpenMemory) -> None:
-    memory = open_memory(settings=replace(QUICK, compact=CompactSettings(step=30)))
+    memory = open_memory(settings=replace(QUICK, compact=CompactSizes(step=30)))
     turns = ingest(memory, boatyard(104))
     assert memory.compact("yard", force=True).turns_removed == 100
     view = memory.active("yard")

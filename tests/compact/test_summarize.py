@@ -13,16 +13,15 @@ from hypothesis import strategies as st
 
 from holdfast.compact.abstract import SourceTurns, unsupported
 from holdfast.compact.plan import clusters
-from holdfast.compact.prepare import Excerpt
+from holdfast.compact.prepare import CompactSizes, Excerpt
 from holdfast.compact.summarize import Summary, summarize
 from holdfast.model import Turn
-from holdfast.settings import CompactSettings
 from tests.support.pace import slowness
 from tests.support.talks import BEGIN, FERRY, talk, turn
 
 
 def summary_of(turns: list[Turn], **changes: float) -> Summary:
-    found = summarize([Excerpt(one, one.text) for one in turns], CompactSettings(**changes))  # type: ignore[arg-type]
+    found = summarize([Excerpt(one, one.text) for one in turns], CompactSizes(**changes))  # type: ignore[arg-type]
     assert found is not None
     return found
 
@@ -112,7 +111,7 @@ def test_only_the_excerpt_of_a_turn_is_summarised() -> None:
     rule = "Never book a ferry on a Sunday."
     ruled = turn(6, f"{rule} {FERRY[6].text}")
     excerpts = [Excerpt(ruled, FERRY[6].text) if one is FERRY[6] else Excerpt(one, one.text) for one in FERRY]
-    found = summarize(excerpts, CompactSettings(share=0.9))
+    found = summarize(excerpts, CompactSizes(share=0.9))
     assert found is not None
     assert "The ferry to Senja leaves at 07:15" in found.text
     assert "Sunday" not in found.text

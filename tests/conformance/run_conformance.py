@@ -26,7 +26,9 @@ from holdfast.serve.http.app import create_app
 from holdfast.serve.http.auth import addresses_of
 from holdfast.serve.mcp.tools import FOR_MODELS, Offer
 from holdfast.serve.memories import Memories
+from holdfast.serve.process import ServeLimits
 from holdfast.serve.run_http import make_server
+from holdfast.settings import tuned
 
 ROOT = Path(__file__).parents[2]
 EXPECTED = Path(__file__).parent / "expected_failures.yml"
@@ -122,7 +124,7 @@ def served(place: Path) -> Iterator[str]:
     port = listening.getsockname()[1]
     app = _with_token(create_app(memories, TOKEN, addresses_of("127.0.0.1", port), offer=Offer(all_tools=True)))
     started = threading.Event()
-    server = make_server(app, memories.settings.serve, started.set)
+    server = make_server(app, tuned(memories.settings, ServeLimits), started.set)
     thread = threading.Thread(target=server.run, args=([listening],))
     thread.start()
     try:

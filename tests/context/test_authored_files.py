@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.context import rule_files
 from holdfast.context.rule_files import Node, NodeKind, Rules, nodes_of
 from holdfast.errors import BadText, InputError
-from holdfast.settings import AuthoredSettings
 
 HOUR_NS = 3600 * 1_000_000_000
 
@@ -116,7 +116,9 @@ def test_a_file_that_cannot_be_read_for_a_while_keeps_its_rules_and_says_so(file
 
 
 @pytest.mark.requirement("AUTH-1", "SAFE-4")
-def test_what_cannot_be_used_the_first_time_is_an_error_for_people(tmp_path: Path, file: Path, rules: Rules) -> None:
+def test_an_unreadable_rule_file_is_an_error_for_people(
+    tmp_path: Path, file: Path, rules: Rules, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(InputError, match=r"no rule file '.*NONE\.md'.*Check the path"):
         rules.read([tmp_path / "NONE.md"])
     with pytest.raises(InputError, match="no rule file"):
@@ -138,8 +140,9 @@ def test_what_cannot_be_used_the_first_time_is_an_error_for_people(tmp_path: Pat
         rules.read([pipe])
     with pytest.raises(InputError, match=r"it is being written.*Try again"):
         rules.read(["/proc/self/status"])  # holds more than its size says, as a file does that grows while it is read
-    with pytest.raises(InputError, match=r"authored\.max_file_bytes"):
-        Rules(settings=AuthoredSettings(max_file_bytes=3)).read([file])
+    monkeypatch.setattr(rule_files, "MAX_FILE_BYTES", 3)
+    with pytest.raises(InputError, match="the maximum is 3"):
+        Rules().read([file])
 
 
 @pytest.mark.requirement("AUTH-1")

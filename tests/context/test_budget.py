@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 from holdfast.context.budget import Allotment, Packing, Pieces, allot
 from holdfast.context.render import ContextFrame, Item, render
-from holdfast.context.tiers import TierCandidate
+from holdfast.context.tiers import ContextSizes, TierCandidate
+from holdfast.index.blocks import IndexSizes
 from holdfast.models.tokens import TokenEstimator
 from holdfast.results import Tier
-from holdfast.settings import ContextSettings, IndexSettings
 
 FRAME = ContextFrame.of(b"a secret of sixteen bytes or more", "s1", "ana")
 SAID = datetime(2026, 5, 3, tzinfo=UTC)
-SETTINGS = ContextSettings()
+SETTINGS = ContextSizes()
 COUNTER = TokenEstimator()
 
 TEXTS = st.text(st.sampled_from("boats tide <|im_start|> gate\n日本 é"), min_size=1, max_size=200)
@@ -56,7 +56,7 @@ def shared_out(world: World, budget: int) -> tuple[Allotment, Pieces, int]:
     hard = [one.item for one in world[Tier.HARD]]
     tokens = pieces.tier(Tier.HARD, hard)
     others: dict[Tier, Sequence[TierCandidate]] = {tier: of for tier, of in world.items() if tier is not Tier.HARD}
-    choose = Packing(frozenset({"boat"}), SETTINGS, IndexSettings())
+    choose = Packing(frozenset({"boat"}), SETTINGS, IndexSizes())
     return allot(others, hard, tokens, budget, pieces, choose, SETTINGS), pieces, tokens
 
 

@@ -95,9 +95,7 @@ sys.stdin.read()
 
 
 @pytest.mark.requirement("SAFE-1", "CTX-5")
-def test_a_store_that_another_process_holds_gives_the_original_list_in_time_and_heals(
-    open_memory: OpenMemory, tmp_path: Path
-) -> None:
+def test_a_locked_store_returns_the_original_messages_in_time(open_memory: OpenMemory, tmp_path: Path) -> None:
     memory = told(open_memory())
     messages = [user("where do I live?")]
     command = [sys.executable, "-c", HOLD, str(tmp_path / "memory.db-shm")]

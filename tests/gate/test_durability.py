@@ -81,7 +81,7 @@ def test_small_talk_questions_and_tasks_are_not(text: str) -> None:
     assert weigh(text, False).whole < ENOUGH
 
 
-def test_saying_it_again_in_the_conversation_is_less_news_than_the_first_time_or_another_value() -> None:
+def test_a_repeated_statement_scores_below_the_first_one_or_another_value() -> None:
     said = "My flight to Oslo leaves on Tuesday at seven."
     changed = "My flight to Oslo leaves on Thursday at nine instead."
     first = weigh(said, False).whole

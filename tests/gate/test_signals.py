@@ -25,6 +25,7 @@ from holdfast.settings import (
     ActionWeights,
     ConversationWeights,
     GateSettings,
+    GateWeights,
     SpecificityWeights,
     StructureWeights,
     TechnicalWeights,
@@ -322,7 +323,9 @@ def test_density_is_the_sum_of_what_fired_over_the_norm_and_saturates() -> None:
     assert technical_density("src/app/main.py src/app/cart.py") == pytest.approx(0.4 / 1.5)  # once each, however often
     everything = "```\npanic: runtime error\n$ git push\n```\ndef f(x):\n/etc/hosts https://a.example 9c41f7e"
     assert technical_density(everything) == 1
-    assert technical_density("see https://example.org", GateSettings(technical_norm=0.6)) == pytest.approx(0.5)
+    assert technical_density(
+        "see https://example.org", GateSettings(weights=GateWeights(technical_norm=0.6))
+    ) == pytest.approx(0.5)
 
 
 @pytest.mark.requirement("GATE-6")
@@ -362,14 +365,13 @@ def test_every_family_has_a_weight_and_every_weight_a_family() -> None:
 
 
 def test_a_weight_can_be_changed() -> None:
-    settings = GateSettings(technical_families=TechnicalWeights(url=1.5))
+    settings = GateSettings(weights=GateWeights(technical_families=TechnicalWeights(url=1.5)))
     assert technical_density("https://example.org", settings) == 1
 
 
 def test_only_the_beginning_of_a_very_long_text_is_read() -> None:
-    settings = GateSettings(max_chars=100)
-    assert technical_density("x " * 50 + "https://example.org", settings) == 0
-    assert specificity("cart.py " + "x " * 10_000, settings) == pytest.approx(0.4)
+    assert technical_density("x " * 20_000 + "https://example.org") == 0
+    assert technical_density("https://example.org" + "x " * 20_000) > 0
 
 
 @given(st.text(max_size=400) | st.lists(st.sampled_from(PLAIN + CODE), max_size=4).map("\n".join))

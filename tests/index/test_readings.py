@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from holdfast.gate.durability import weigh, weigh_apart
+from holdfast.index.blocks import IndexSizes
 from holdfast.models.embedder import StaticEmbedder
-from holdfast.settings import IndexSettings
 from holdfast.store.open import open_store
 from holdfast.store.types import Space
 from tests.support.memories import QUICK, OpenMemory, ingest_month, month
@@ -25,11 +25,11 @@ def _vectors(path: Path, space: Space, fingerprint: str) -> dict[int, bytes]:
 
 
 @pytest.mark.requirement("INV-3")
-@pytest.mark.parametrize("space", [Space.TOLD, Space.WINDOW])
+@pytest.mark.parametrize("space", [Space.STATEMENT, Space.WINDOW])
 def test_turns_read_a_few_at_a_time_read_as_all_at_once(
     open_memory: OpenMemory, static_embedder: StaticEmbedder, tmp_path: Path, space: Space
 ) -> None:
-    few = replace(QUICK, index=IndexSettings(tail=1, vector_tail=1, batch=7))
+    few = replace(QUICK, _tuning=(IndexSizes(tail=1, vector_tail=1, batch=7),))
     for file, settings in (("few.db", few), ("all.db", QUICK)):
         memory = open_memory(file=file, embedder=static_embedder, settings=settings)
         ingest_month(memory)

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.index.blocks import IndexSizes
 from holdfast.memory import Memory
-from holdfast.settings import IndexSettings, Settings, StoreSettings
+from holdfast.settings import Settings, StoreSettings
 from holdfast.testing import HashEmbedder
 
-SMALL = replace(Settings(), index=IndexSettings(tail=4, vector_tail=4), store=StoreSettings(durable=False))
+SMALL = replace(Settings(), _tuning=(IndexSizes(tail=4, vector_tail=4),), store=StoreSettings(durable=False))
 
 
 @pytest.mark.requirement("INV-4")

@@ -10,11 +10,12 @@ from itertools import repeat
 import pytest
 
 from holdfast.errors import InputError
+from holdfast.insight.clusters import ThemeSizes
 from holdfast.memory import Memory
 from holdfast.model import Turn
 from holdfast.models.embedder import StaticEmbedder
 from holdfast.results import Themes
-from holdfast.settings import ChatSettings, Settings, ThemeSettings
+from holdfast.settings import ChatSettings, Settings
 from holdfast.testing import FixedClock, ScriptedChat
 from tests.support.memories import QUICK, OpenMemory, assistant, ingest_month, user
 
@@ -172,7 +173,7 @@ def test_themes_stay_in_their_namespace(told: Memory, open_memory: OpenMemory, s
 
 @pytest.mark.requirement("RECALL-8")
 def test_many_turns_are_sampled_evenly(open_memory: OpenMemory) -> None:
-    settings = replace(QUICK, themes=ThemeSettings(turns=100, seeded=50))
+    settings = replace(QUICK, _tuning=(ThemeSizes(turns=100, seeded=50),))
     memory = open_memory(settings=settings, clock=FixedClock(NOW))
     tell(memory, rounds=12)
     themes = memory.themes()

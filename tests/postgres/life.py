@@ -6,8 +6,10 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from holdfast.compact.prepare import CompactSizes
+from holdfast.index.blocks import IndexSizes
 from holdfast.memory import Memory
-from holdfast.settings import CompactSettings, IndexSettings, JanitorSettings, Settings
+from holdfast.settings import JanitorSettings, Settings
 from holdfast.testing import FixedClock, HashEmbedder
 from tests.support.chats import boatyard
 from tests.support.memories import QUICK, OtherEmbedder, assistant, user
@@ -17,8 +19,8 @@ __all__ = ["FULL", "live", "look", "tell"]
 NOW = datetime(2026, 5, 4, 8, 30, tzinfo=UTC)
 FULL = replace(
     QUICK,
-    index=IndexSettings(tail=1, vector_tail=1, batch=16),
-    compact=CompactSettings(automatic=False, step=30),
+    _tuning=(IndexSizes(tail=1, vector_tail=1, batch=16),),
+    compact=CompactSizes(automatic=False, step=30),
     janitor=JanitorSettings(),
 )
 

@@ -10,6 +10,7 @@ import pytest
 from psycopg import sql
 
 from holdfast.errors import NotFound
+from holdfast.index.blocks import IndexSizes
 from holdfast.memory import Memory
 from holdfast.model import utc_now
 from holdfast.settings import StoreSettings
@@ -20,7 +21,7 @@ from holdfast.testing import HashEmbedder
 from tests.support.memories import QUICK, texts, user
 from tests.support.postgres_engine import Engine
 
-EAGER = replace(QUICK, index=replace(QUICK.index, tail=1, vector_tail=1))
+EAGER = replace(QUICK, _tuning=(IndexSizes(tail=1, vector_tail=1),))
 
 
 def rows_with(postgres: Engine, url: str, word: str) -> list[str]:

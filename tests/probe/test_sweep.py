@@ -13,7 +13,7 @@ from holdfast.errors import InputError
 from holdfast.memory import Memory
 from holdfast.probe.probes import Probe
 from holdfast.probe.sweep import WEIGHTS, default_steps, read_steps, sweep
-from holdfast.settings import RecallSettings, Settings
+from holdfast.settings import RankWeights, RecallSettings, Settings
 from holdfast.testing import HashEmbedder
 from tests.support.memories import QUICK, assistant, user
 
@@ -53,7 +53,7 @@ def probes(opening: Opening) -> list[Probe]:
 
 @pytest.mark.requirement("EVAL-1")
 def test_a_sweep_finds_a_helpful_weight_that_is_confirmed(opening: Opening) -> None:
-    spoilt = replace(QUICK, recall=replace(QUICK.recall, user_preference=0.0))
+    spoilt = replace(QUICK, recall=RecallSettings(weights=RankWeights(user_preference=0.0)))
     found = sweep(opening, probes(opening), spoilt, {"user_preference": (3.0,), "number_preference": (0.1,)})
     assert (found.tuned_on, found.checked_on, found.tried) == (5, 5, 3)
     assert found.base.settings == {} and found.base.tuned["p@1"] < 1
@@ -74,14 +74,14 @@ def test_a_sweep_never_proposes_a_lower_p_at_1(opening: Opening) -> None:
 @pytest.mark.requirement("EVAL-1")
 def test_a_sweep_is_deterministic(opening: Opening) -> None:
     asked = probes(opening)
-    steps = {"told": (0.1, 0.5)}
+    steps = {"statement": (0.1, 0.5)}
     assert sweep(opening, asked, QUICK, steps) == sweep(opening, list(reversed(asked)), QUICK, steps)
 
 
 @pytest.mark.requirement("EVAL-1")
 def test_sweep_steps_are_read_or_refused_by_name() -> None:
-    assert read_steps(["words=.2,.4", "recall.b=0.5"]) == {"words": [0.2, 0.4], "b": [0.5]}
-    usual = default_steps(RecallSettings())
+    assert read_steps(["words=.2,.4", "recall.weights.b=0.5"]) == {"words": [0.2, 0.4], "b": [0.5]}
+    usual = default_steps(RankWeights())
     assert sum(map(len, usual.values())) == 24 and set(usual) == set(WEIGHTS)
     with pytest.raises(InputError, match=r"no number 'ranker'"):
         read_steps(["ranker=1"])

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from holdfast.errors import InputError
 from holdfast.models.embedder import Profile, shipped_embedder
+from holdfast.rules import booster as booster_module
 from holdfast.rules.booster import PROTOTYPES, Booster, surface_hint
-from holdfast.settings import CompactSettings
 from holdfast.testing import FailingEmbedder, HashEmbedder
 from tests.support.guidance_hints import GUIDANCE, NO_GUIDANCE
 
@@ -75,11 +74,9 @@ def test_the_threshold_lets_hardly_anything_through_that_only_sounds_like_guidan
 
 
 @pytest.mark.requirement("COMP-3")
-def test_the_threshold_is_the_settings_or_the_profiles() -> None:
+def test_the_threshold_is_a_given_one_or_the_profiles() -> None:
     assert Booster(HashEmbedder()).threshold == HashEmbedder().profile.thresholds.boost
-    assert Booster(HashEmbedder(), CompactSettings(boost=0.9)).threshold == 0.9
-    with pytest.raises(InputError, match=r"compact\.boost"):
-        CompactSettings(boost=1.5)
+    assert Booster(HashEmbedder(), 0.9).threshold == 0.9
 
 
 @pytest.mark.requirement("COMP-3", "INV-5")
@@ -101,9 +98,10 @@ def test_an_embedder_that_is_down_contributes_nothing_until_it_is_back() -> None
 
 
 @pytest.mark.requirement("COMP-3", "INV-5")
-def test_a_slow_embedder_contributes_nothing_within_the_deadline() -> None:
+def test_a_slow_embedder_contributes_nothing_within_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(booster_module, "BOOST_DEADLINE_S", 0.05)
     late = threading.Event()
-    booster = Booster(Counting("slow", wait=late), CompactSettings(boost_deadline_s=0.05))
+    booster = Booster(Counting("slow", wait=late))
     assert booster.protects(["Keep it short."]) == [0.0]
     assert booster.trouble is not None and "0.05 s" in booster.trouble
     late.set()

@@ -17,7 +17,7 @@ def _turn(number: int, text: str) -> Turn:
 
 
 @pytest.mark.requirement("RECALL-10")
-def test_what_was_replaced_twice_comes_after_the_last_even_if_the_one_between_is_no_hit() -> None:
+def test_a_statement_replaced_twice_ranks_after_the_last_one() -> None:
     first, last = 2, 10
     nouns = {
         first: _turn(first, "Quarterly review on Tuesday the 8th at 10:00."),

@@ -19,7 +19,7 @@ NOTES = ["The spare key is with Zofia", "The wifi password hangs on the fridge"]
 
 @pytest.mark.requirement("RECALL-1", "RECALL-10")
 @pytest.mark.parametrize("turns", [1, 2, 3, 5])
-def test_in_a_store_of_a_few_turns_what_answers_comes_before_what_merely_was_remembered(
+def test_in_a_small_store_an_answer_ranks_before_other_records(
     open_memory: OpenMemory, static_embedder: StaticEmbedder, turns: int
 ) -> None:
     memory = open_memory(embedder=static_embedder)

@@ -14,21 +14,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import holdfast.store.open as stores
-from holdfast.index.blocks import BlockCache, quantise
+from holdfast.index.blocks import BlockCache, IndexSizes, quantise
 from holdfast.index.candidates import CandidateTables, Columns, Pool, read_pool
 from holdfast.log.messages import read_message
 from holdfast.memory import Memory
 from holdfast.model import utc_now
 from holdfast.search.rank import _best_of_session
 from holdfast.search.retrieve import Cosines, GatheredVectors
-from holdfast.settings import IndexSettings
 from holdfast.store.snapshot import Snapshot
 from holdfast.store.store import Store
 from holdfast.store.types import Space
 from holdfast.testing import FixedClock, HashEmbedder
 from tests.support.memories import QUICK
 
-FEW_WAIT = replace(QUICK, index=IndexSettings(tail=4, vector_tail=5))
+FEW_WAIT = replace(QUICK, _tuning=(IndexSizes(tail=4, vector_tail=5),))
 """Every few turns the index takes in what waits, and a segment of vectors is written anew."""
 QUESTIONS = ("where is the ferry", "Rosa and the anchor", "what does the keeper prefer")
 SAID = (

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from holdfast.errors import InputError
-from holdfast.index.blocks import index_words
+from holdfast.index.blocks import IndexSizes, index_words
 from holdfast.memory import Memory
 from holdfast.models.embedder import StaticEmbedder
-from holdfast.settings import AdmitSettings, IndexSettings, RecallSettings
+from holdfast.search.question import Ranking
+from holdfast.settings import AdmitSettings, RankWeights, RecallSettings
 from holdfast.store.open import open_store
 from holdfast.store.types import Space
 from holdfast.testing import FixedClock, HashEmbedder
@@ -131,7 +132,7 @@ def test_an_exact_identifier_comes_before_its_near_twins(memory: Memory, name: s
 @pytest.mark.slow
 @pytest.mark.requirement("INV-3", "LOG-3")
 def test_the_word_index_changes_no_answer(open_memory: OpenMemory, tmp_path: Path) -> None:
-    memory = open_memory(embedder="none", settings=replace(QUICK, index=IndexSettings(tail=10_000)))
+    memory = open_memory(embedder="none", settings=replace(QUICK, _tuning=(IndexSizes(tail=10_000),)))
     ingest_month(memory)
     memory.remember("Bree tuned pianos for nine years")
     memory.flush()  # words may wait outside the index; long turns are cut
@@ -139,7 +140,7 @@ def test_the_word_index_changes_no_answer(open_memory: OpenMemory, tmp_path: Pat
     assert memory.status().words_done == 0
     store = open_store(tmp_path / "memory.db", QUICK.store)
     for space in (Space.TURN, Space.PASSAGE, Space.RECORD):
-        while index_words(store, "ana", space, IndexSettings(tail=1, batch=90)):
+        while index_words(store, "ana", space, IndexSizes(tail=1, batch=90)):
             assert [hits(memory, question, 50) for question in QUESTIONS] == before
     store.close()
     assert memory.status().words_done == len(month())
@@ -253,7 +254,7 @@ def test_a_kind_is_searched_alone(dated: Memory) -> None:
 @pytest.mark.slow
 def test_a_filter_that_leaves_few_still_finds_them_in_a_large_store(open_memory: OpenMemory) -> None:
     """The best of everything are all outside the filter: the filter comes before the cut."""
-    memory = open_memory(settings=replace(EAGER, recall=RecallSettings(rescore=8)))
+    memory = open_memory(settings=replace(EAGER, recall=Ranking(rescore=8)))
     memory.ingest("a word about the harbour and many other things besides", session="quiet")
     memory.ingest_many([{"role": "user", "content": f"harbour harbour {n}"} for n in range(300)], session="loud")
     memory.flush()
@@ -425,7 +426,7 @@ def test_of_the_same_words_the_users_come_first(memory: Memory) -> None:
 @pytest.mark.slow
 @pytest.mark.requirement("RECALL-2")
 def test_without_a_preference_the_order_is_the_raw_one(open_memory: OpenMemory) -> None:
-    memory = open_memory(settings=replace(QUICK, recall=RecallSettings(user_preference=0.0)))
+    memory = open_memory(settings=replace(QUICK, recall=RecallSettings(weights=RankWeights(user_preference=0.0))))
     ingest_month(memory)
     memory.flush()
     for question in QUESTIONS:
@@ -448,7 +449,7 @@ def test_of_equals_the_one_said_later_comes_first(open_memory: OpenMemory) -> No
 
 @pytest.mark.requirement("RECALL-9")
 def test_a_turn_longer_than_the_index_reads_is_found_by_its_head_and_why_says_so(open_memory: OpenMemory) -> None:
-    settings = replace(EAGER, index=IndexSettings(tail=1, vector_tail=1, max_chars=100))
+    settings = replace(EAGER, _tuning=(IndexSizes(tail=1, vector_tail=1, max_chars=100),))
     memory = open_memory(settings=settings, embedder=HashEmbedder())
     long = "harbour " + "x " * 100 + "lighthouse"
     turn = memory.ingest(long)

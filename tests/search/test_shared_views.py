@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast.index.blocks import IndexSizes
 from holdfast.index.candidates import Pool, PreviousInSession, _counted, _empty, _in_line
 from holdfast.memory import Memory
-from holdfast.settings import IndexSettings
 from holdfast.store.types import Space
 from tests.support.memories import QUICK, OpenMemory
 
-WAITING = replace(QUICK, index=IndexSettings(tail=8, vector_tail=16))
+WAITING = replace(QUICK, _tuning=(IndexSizes(tail=8, vector_tail=16),))
 """Some vectors lie in a segment, and some wait behind it."""
 QUESTIONS = ("the harbour at night", "boats of number seven", "who repaired the crane")
 

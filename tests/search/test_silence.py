@@ -10,8 +10,8 @@ import pytest
 
 from holdfast.memory import Memory
 from holdfast.models.embedder import THRESHOLDS, StaticEmbedder
+from holdfast.search.question import Ranking
 from holdfast.search.search import evidence, floor_among
-from holdfast.settings import RecallSettings
 from holdfast.testing import FixedClock
 from tests.support.memories import QUICK, OpenMemory
 
@@ -80,7 +80,7 @@ def test_the_receipt_says_that_nothing_was_close_enough(memory: Memory) -> None:
 
 @pytest.mark.requirement("RECALL-10")
 def test_a_crowd_is_asked_for_more_and_words_and_meaning_add_up() -> None:
-    settings = RecallSettings()
+    settings = Ranking()
     assert floor_among(20, settings) < floor_among(2000, settings) < floor_among(200_000, settings) < 1.0
     shares, cosines = np.array([0.0, 0.2, 0.0], np.float32), np.array([0.2, 0.2, 0.35], np.float32)
     plain, worded, nearer = evidence(shares, cosines, THRESHOLDS, settings).tolist()
@@ -103,7 +103,7 @@ def test_what_says_something_like_the_first_hits_is_raised(
     """Three turns hold the question's word; a fourth says the like in other words."""
     scores = []
     for echo in (0.0, 0.3):
-        settings = replace(QUICK, recall=replace(QUICK.recall, echo=echo))
+        settings = replace(QUICK, recall=Ranking(echo=echo))
         opened = open_memory(f"echo {echo}", embedder=static_embedder, clock=FixedClock(NOW), settings=settings)
         for day, text in enumerate([*TALK, *ALLERGY, LIKE]):
             opened.ingest(text, at=NOW - timedelta(days=60 - day), session=f"day {day}")

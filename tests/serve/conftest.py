@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from holdfast.serve.memories import Memories
+from holdfast.serve.process import ServeLimits
 from holdfast.serve.rpc import JsonRpc
 from holdfast.serve.rpc_server import RpcServer, listen_unix, rpc_methods
-from holdfast.settings import ContextSettings, ServeSettings, Settings
+from holdfast.settings import ContextSettings, ServeSettings, Settings, tuned
 from holdfast.testing import HashEmbedder
 from tests.serve.peers import Connect, Launch, OpenPeer, Peer, end, start
 from tests.support.memories import QUICK
@@ -41,7 +42,8 @@ def open_peer(tmp_path: Path) -> Iterator[OpenPeer]:
             known = replace(settings, serve=serve or ServeSettings(), context=PATIENT)
             model = HashEmbedder() if embedder is None else embedder
             memories = Memories(tmp_path / file, namespace, embedder=model, settings=known, bound=bound)  # type: ignore[arg-type]
-            sidecar = RpcServer(JsonRpc(rpc_methods(memories, rules), known.serve.max_batch), known.serve)
+            limits = tuned(known, ServeLimits)
+            sidecar = RpcServer(JsonRpc(rpc_methods(memories, rules), limits.max_batch), limits)
             listener = listen_unix(None, 16)
             threading.Thread(target=sidecar.listen, args=(listener, None), daemon=True).start()
             peer = Peer(listener.endpoint)

@@ -13,7 +13,7 @@ import pytest
 from holdfast.memory import Memory
 from holdfast.serve.compat.lifecycle import ContextEngine
 from holdfast.serve.memories import Memories
-from holdfast.settings import ServeSettings
+from holdfast.serve.process import ServeLimits
 from holdfast.testing import HashEmbedder
 from tests.serve.peers import Answer, OpenPeer, Peer
 from tests.support.memories import QUICK, assistant, user
@@ -105,7 +105,7 @@ def locked(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.mark.requirement("SAFE-1")
 def test_a_locked_store_costs_the_host_only_the_deadline(open_peer: OpenPeer, locked: Path) -> None:
-    peer = open_peer(serve=ServeSettings(lifecycle_s=0.05))
+    peer = open_peer(serve=ServeLimits(lifecycle_s=0.05))
     said = ingest(peer, {"role": "user", "content": "kept later"})
     assert said["ingested"] is False
     assert "50 ms" in str(cast("Answer", said["error"])["message"])

@@ -21,7 +21,7 @@ NEUTRAL = (
 )  # fmt: skip
 OF_FILES: dict[str, tuple[str, ...]] = {
     "context/test_deadline.py": (
-        "test_a_store_that_another_process_holds_gives_the_original_list_in_time_and_heals",  # see tests/postgres
+        "test_a_locked_store_returns_the_original_messages_in_time",  # see tests/postgres
     ),
     "admit/test_llm_admission.py": ("test_two_processes_ask_once_for_a_turn",),
     "index/test_readings.py": (),

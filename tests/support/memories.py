@@ -13,10 +13,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.index.blocks import IndexSizes
 from holdfast.memory import Memory
 from holdfast.model import Clock, Hits, Turn, utc_now
 from holdfast.models.embedder import Embedder, Profile
-from holdfast.settings import CompactSettings, IndexSettings, JanitorSettings, Settings, StoreSettings
+from holdfast.settings import CompactSettings, JanitorSettings, Settings, StoreSettings
 from holdfast.testing import HashEmbedder
 from holdfast.text.jsonio import plain
 
@@ -24,7 +25,7 @@ Message = dict[str, object]
 
 QUICK = replace(Settings(), store=StoreSettings(durable=False), janitor=JanitorSettings(count=False))
 """No fsync: a test that does not cut the power does not need it. And nothing is counted behind its back."""
-EAGER = replace(QUICK, index=IndexSettings(tail=1, vector_tail=1), compact=CompactSettings(automatic=False))
+EAGER = replace(QUICK, _tuning=(IndexSizes(tail=1, vector_tail=1),), compact=CompactSettings(automatic=False))
 """Every turn goes into the word index and a vector segment as soon as the worker sees it."""
 
 

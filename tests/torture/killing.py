@@ -19,12 +19,12 @@ from pathlib import Path
 import apsw
 
 from holdfast.compact import run  # noqa: F401  # loaded before the forks, which then cost nothing
-from holdfast.compact.prepare import sentence_vectors
+from holdfast.compact.prepare import CompactSizes, sentence_vectors
 from holdfast.memory import Memory
-from holdfast.settings import CompactSettings, Settings
+from holdfast.settings import Settings
 from holdfast.testing import HashEmbedder
 
-SETTINGS = replace(Settings(), compact=CompactSettings(automatic=False, step=30))
+SETTINGS = replace(Settings(), compact=CompactSizes(automatic=False, step=30))
 """Durable, as it ships; a step of 30 turns makes the session below three transactions."""
 
 

@@ -12,11 +12,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.index.blocks import IndexSizes
 from holdfast.memory import Memory
-from holdfast.settings import IndexSettings, Settings
+from holdfast.settings import Settings
 from holdfast.testing import HashEmbedder
 
-EAGER = Settings(index=IndexSettings(tail=4, vector_tail=4, batch=16))
+EAGER = Settings(_tuning=(IndexSizes(tail=4, vector_tail=4, batch=16),))
 """Durable, as it ships, but with small batches: a kill falls into derived work as often as into an append."""
 
 

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.index.blocks import IndexSizes
 from holdfast.memory import Memory
-from holdfast.settings import IndexSettings, Settings, StoreSettings
+from holdfast.settings import Settings, StoreSettings
 from holdfast.testing import HashEmbedder
 from tests.torture.powercut import Acknowledged, Sync, Tape, noting_disk
 
-DURABLE = Settings(index=IndexSettings(tail=4, vector_tail=4, batch=16))
+DURABLE = Settings(_tuning=(IndexSizes(tail=4, vector_tail=4, batch=16),))
 CARELESS = replace(DURABLE, store=StoreSettings(durable=False))
 
 

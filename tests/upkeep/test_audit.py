@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from holdfast.admit.merge import Likeness, compare
 from holdfast.index.vectors import embed_texts
-from holdfast.settings import DoctorSettings
 from holdfast.testing import HashEmbedder
 from holdfast.text.words import FUNCTION_WORDS, terms
 from holdfast.upkeep.audit import exact_duplicates, expired_plan, last_day, near_duplicates
+from holdfast.upkeep.findings import DoctorSizes
 from tests.support.memories import QUICK, OpenMemory
 
 pytestmark = pytest.mark.requirement("KEEP-3")
@@ -101,7 +101,7 @@ def test_texts_not_compared_with_all_candidates_are_listed() -> None:
 
 
 def test_the_doctor_reports_incomplete_comparisons(open_memory: OpenMemory) -> None:
-    memory = open_memory(settings=replace(QUICK, doctor=DoctorSettings(alike=1)))
+    memory = open_memory(settings=replace(QUICK, doctor=DoctorSizes(alike=1)))
     for a, b, c in permutations(("Anna", "Boris", "Carla")):
         memory.remember(f"{a} taught {b} before {c}")
     found = {one.check: one for one in memory.doctor().findings}

@@ -9,19 +9,23 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from holdfast.errors import HoldfastError, InputError, StoreBusy, StoreDamaged, StoreForeign, StoreNewer
 from holdfast.memory import Memory
-from holdfast.settings import StoreSettings
+from holdfast.store.sqlite import files
 from holdfast.testing import HashEmbedder
 from tests.support.memories import EAGER, QUICK, OpenMemory, answers, found, ingest_month, user
 
 pytestmark = pytest.mark.requirement("KEEP-5")
-SMALL_STEPS = replace(QUICK, store=StoreSettings(durable=False, copy_pages=4))
+
+
+@pytest.fixture
+def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "COPY_PAGES", 4)
+
 
 WRITER = """
 import sys
@@ -76,9 +80,10 @@ def backup(open_memory: OpenMemory, tmp_path: Path) -> Path:
     return tmp_path / "backup.db"
 
 
+@pytest.mark.usefixtures("small_steps")
 @pytest.mark.requirement("INV-1", "SAFE-2")
 def test_a_backup_contains_every_turn_acknowledged_before_it(open_memory: OpenMemory, tmp_path: Path) -> None:
-    memory = filled(open_memory(settings=SMALL_STEPS))
+    memory = filled(open_memory())
     with writer(tmp_path / "memory.db") as write:
         before = write(20)
         meanwhile: list[str] = []
@@ -126,11 +131,12 @@ def test_a_backup_never_replaces_a_file(open_memory: OpenMemory, backup: Path) -
         open_memory().backup(backup)
 
 
+@pytest.mark.usefixtures("small_steps")
 def test_an_interrupted_backup_leaves_no_file(open_memory: OpenMemory, tmp_path: Path) -> None:
     def interrupt(done: int, total: int) -> None:
         raise KeyboardInterrupt
 
-    memory = filled(open_memory(settings=SMALL_STEPS))
+    memory = filled(open_memory())
     (tmp_path / "backups").mkdir()
     with pytest.raises(KeyboardInterrupt):
         memory.backup(tmp_path / "backups" / "backup.db", interrupt)

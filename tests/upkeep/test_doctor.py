@@ -12,14 +12,15 @@ import apsw
 import numpy as np
 import pytest
 
+from holdfast.index.blocks import IndexSizes
 from holdfast.log.messages import new_id
 from holdfast.memory import Memory
-from holdfast.settings import DoctorSettings, IndexSettings
+from holdfast.settings import DoctorSettings
 from holdfast.store.sqlite.transaction import position, vector_position
 from holdfast.store.store import Store
 from holdfast.store.types import Space
 from holdfast.testing import FailingEmbedder, FixedClock, HashEmbedder
-from holdfast.upkeep.findings import CheckResult, Diagnosis
+from holdfast.upkeep.findings import CheckResult, Diagnosis, DoctorSizes
 from tests.support.memories import EAGER, QUICK, OpenMemory, OtherEmbedder, answers, assistant, ingest_month, user
 
 NOW = datetime(2026, 5, 4, 8, 30, tzinfo=UTC)
@@ -72,7 +73,7 @@ def patient(open_memory: OpenMemory) -> Memory:
 @pytest.mark.requirement("KEEP-3")
 @pytest.mark.parametrize("tail", [1, 10_000])
 def test_a_clean_store_is_healthy_without_findings(open_memory: OpenMemory, tail: int) -> None:
-    settings = replace(QUICK, index=IndexSettings(tail=tail, vector_tail=tail))
+    settings = replace(QUICK, _tuning=(IndexSizes(tail=tail, vector_tail=tail),))
     memory = open_memory(settings=settings, clock=FixedClock(datetime(2026, 9, 2, tzinfo=UTC)))
     ingest_month(memory)
     memory.remember("Bree tuned pianos for nine years")
@@ -237,7 +238,7 @@ def test_vectors_of_another_model_are_reported_and_can_be_dropped(open_memory: O
 
 @pytest.mark.requirement("KEEP-3")
 def test_a_store_that_is_behind_is_unhealthy_and_still_audited(open_memory: OpenMemory) -> None:
-    settings = replace(QUICK, doctor=DoctorSettings(wait_s=0.2))
+    settings = replace(QUICK, doctor=DoctorSizes(wait_s=0.2))
     memory = open_memory(embedder=FailingEmbedder(down=True), settings=settings)
     memory.ingest("My sister Anna lives in Rome.")
     made = memory.doctor()

@@ -14,7 +14,8 @@ from holdfast.aio import AsyncMemory
 from holdfast.errors import InputError, NotFound
 from holdfast.memory import Memory
 from holdfast.model import Entry, Record
-from holdfast.settings import ChatSettings, CompactSettings
+from holdfast.models.chat import ChatLimits
+from holdfast.settings import CompactSettings
 from holdfast.testing import FailingEmbedder, HashEmbedder, ScriptedChat
 from tests.support.memories import EAGER, QUICK, OpenMemory, answers, assistant, texts, user
 from tests.support.people import own_words, talk
@@ -227,7 +228,7 @@ def test_model_proposals_with_words_of_an_erased_turn_are_erased(open_memory: Op
         propose("I keep the paint in the shed.", 3),
     ]
     with ScriptedChat(replies) as server:
-        settings = replace(QUICK, chat=ChatSettings(model=f"{server.url}#m", retry_s=0.01, attempts=1))
+        settings = replace(QUICK, chat=ChatLimits(model=f"{server.url}#m", retry_s=0.01, attempts=1))
         memory = open_memory(settings=settings)
         named = memory.ingest("My boat is called Zhiofruquae.", session="s")
         memory.flush(20)

@@ -10,9 +10,9 @@ from pathlib import Path
 import apsw
 import pytest
 
+from holdfast.compact.prepare import CompactSizes
 from holdfast.memory import Memory
 from holdfast.model import Record
-from holdfast.settings import CompactSettings
 from holdfast.store.open import open_store
 from holdfast.store.types import Scope
 from holdfast.testing import HashEmbedder
@@ -128,7 +128,7 @@ _FAST_SEEDS = 4  # the other sixteen run with `make torture`
 
 @pytest.mark.requirement("SAFE-5")
 def test_erasing_one_of_fifty_people_leaves_no_trace_and_others_unchanged(tmp_path: Path) -> None:
-    settings = replace(EAGER, compact=CompactSettings(automatic=False, size=8))
+    settings = replace(EAGER, compact=CompactSizes(automatic=False, size=8))
     path = tmp_path / "memory.db"
     before = {}
     for number in range(50):
@@ -207,7 +207,7 @@ def test_ten_random_erases_leave_no_trace_and_lose_nothing_else(tmp_path: Path, 
     marks: Marks = {}
     gone: list[str] = []
     path = tmp_path / "memory.db"
-    settings = replace(EAGER, compact=CompactSettings(automatic=False, tail=1, size=4))
+    settings = replace(EAGER, compact=CompactSizes(automatic=False, tail=1, size=4))
     with Memory(path, "ana", embedder=HashEmbedder(), settings=settings) as memory:
         for _ in range(10):
             grow(memory, rng, marks)

@@ -13,9 +13,9 @@ import pytest
 
 from holdfast.errors import InputError
 from holdfast.memory import Memory
-from holdfast.settings import DoctorSettings, Settings
+from holdfast.settings import Settings
 from holdfast.testing import HashEmbedder
-from holdfast.upkeep.findings import CheckResult, Diagnosis
+from holdfast.upkeep.findings import CheckResult, Diagnosis, DoctorSizes
 
 TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 MEMORIES = [
@@ -216,7 +216,7 @@ HOSTILE: dict[str, tuple[str, bytes, str]] = {
 def test_a_hostile_file_is_refused_with_a_clear_error(tmp_path: Path, kind: str) -> None:
     name, data, said = HOSTILE[kind]
     (tmp_path / name).write_bytes(data)
-    settings = replace(Settings(), doctor=DoctorSettings(max_file_mb=1))
+    settings = replace(Settings(), doctor=DoctorSizes(max_file_mb=1))
     with pytest.raises(InputError, match=said):
         Memory.audit(tmp_path / name, HashEmbedder(), settings)
 

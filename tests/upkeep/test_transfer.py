@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from holdfast.aio import AsyncMemory
 from holdfast.errors import InputError
 from holdfast.model import Record
-from holdfast.settings import ChatSettings, LogSettings
+from holdfast.models.chat import ChatLimits
+from holdfast.settings import LogSettings
 from holdfast.testing import FixedClock, HashEmbedder, ScriptedChat
 from holdfast.text.jsonio import plain
 from tests.support.hostile_texts import HOSTILE
@@ -57,7 +58,7 @@ def test_exporting_an_import_gives_the_same_file(open_memory: OpenMemory, tmp_pa
 def test_model_proposals_are_imported_without_asking_a_model(open_memory: OpenMemory, tmp_path: Path) -> None:
     reply = {"text": "I moved to Porto in March", "kind": "fact", "turns": [1], "basis": "stated", "supersedes": None}
     with ScriptedChat([json.dumps({"candidates": [reply]})]) as server:
-        asking = replace(QUICK, chat=ChatSettings(model=f"{server.url}#small", attempts=1))
+        asking = replace(QUICK, chat=ChatLimits(model=f"{server.url}#small", attempts=1))
         memory = open_memory(settings=asking)
         memory.ingest("I moved to Porto in March with my sister Anna.")
         memory.flush(10)

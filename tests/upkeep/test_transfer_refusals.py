@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from holdfast.errors import InputError
 from holdfast.memory import Memory
-from holdfast.settings import LogSettings, TransferSettings
+from holdfast.settings import LogSettings
+from holdfast.upkeep import export
 from tests.support.memories import QUICK, OpenMemory
 from tests.upkeep.exports import act, assert_untouched, put, small_export
 
@@ -151,15 +152,19 @@ def test_a_turn_above_the_size_limit_is_refused(open_memory: OpenMemory, tmp_pat
         other.import_file(tmp_path / "ana.jsonl")
 
 
-def test_gaps_in_the_log_are_kept_up_to_a_limit(open_memory: OpenMemory, tmp_path: Path) -> None:
+def test_gaps_in_the_log_are_kept_up_to_a_limit(
+    open_memory: OpenMemory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     lines = small_export(open_memory(), tmp_path / "ana.jsonl")
     lines[4]["seq"] = 40
     put(tmp_path / "gap.jsonl", lines)
-    other = open_memory(file="other.db", settings=replace(QUICK, transfer=TransferSettings(widest_gap=36)))
+    monkeypatch.setattr(export, "WIDEST_GAP", 36)
+    other = open_memory(file="other.db")
     other.import_file(tmp_path / "gap.jsonl")
     assert other.status().log_end == 40
-    strict = open_memory(file="strict.db", settings=replace(QUICK, transfer=TransferSettings(widest_gap=35)))
-    with pytest.raises(InputError, match=r"transfer\.widest_gap"):
+    monkeypatch.setattr(export, "WIDEST_GAP", 35)
+    strict = open_memory(file="strict.db")
+    with pytest.raises(InputError, match="more than 35 lines are missing"):
         strict.import_file(tmp_path / "gap.jsonl")
 
 

@@ -19,11 +19,12 @@ import numpy as np
 import pytest
 
 from holdfast.admit.ledger import Ledger
-from holdfast.index.blocks import cut_turns, index_words
+from holdfast.compact.prepare import CompactSizes
+from holdfast.index.blocks import IndexSizes, cut_turns, index_words
 from holdfast.index.vectors import embed_documents, read_turns
 from holdfast.memory import Memory
 from holdfast.model import Kind, Provenance, Record
-from holdfast.settings import CompactSettings, IndexSettings, Settings
+from holdfast.settings import Settings
 from holdfast.store.types import RecordState, Space
 from holdfast.testing import FixedClock, HashEmbedder
 from holdfast.text.jsonio import plain
@@ -71,13 +72,13 @@ class Life:
         self.memory = self.opened("memory.db", self.settings())
 
     def settings(self) -> Settings:
-        index = IndexSettings(
+        index = IndexSizes(
             tail=self.chance.choice((1, 3, 7, 128)),
             vector_tail=self.chance.choice((1, 3, 7, 256)),
             batch=self.chance.choice((1, 2, 3, 5, 8, 1000)),
         )
-        compact = CompactSettings(automatic=False, size=self.chance.choice((4, 6, 20)), tail=self.chance.choice((1, 4)))
-        return replace(QUICK, index=index, compact=compact)
+        compact = CompactSizes(automatic=False, size=self.chance.choice((4, 6, 20)), tail=self.chance.choice((1, 4)))
+        return replace(QUICK, compact=compact, _tuning=(index,))
 
     def opened(self, file: str, settings: Settings) -> Memory:
         memory = Memory(self._home / file, "ana", embedder=HashEmbedder(), settings=settings, clock=self.clock)
@@ -254,7 +255,7 @@ def test_the_row_order_of_an_engine_changes_no_answer(open_memory: OpenMemory, m
 @pytest.mark.requirement("INV-3")
 def test_a_vector_kept_by_a_rebuild_counts_once(open_memory: OpenMemory) -> None:
     """Regression: a vector in a segment was also read as one that waits for its segment."""
-    memory = open_memory(settings=replace(QUICK, index=IndexSettings(batch=10, vector_tail=8)))
+    memory = open_memory(settings=replace(QUICK, _tuning=(IndexSizes(batch=10, vector_tail=8),)))
     memory.ingest_many([user(f"My sister Rosa lives in house {number % 4}.") for number in range(15)])
     memory.flush()
     before = everything(memory)
@@ -267,7 +268,7 @@ def test_a_record_with_a_new_document_number_counts_once(
     open_memory: OpenMemory,
 ) -> None:
     def say(tail: int) -> list[list[tuple[str, float]]]:
-        eager = replace(QUICK, index=IndexSettings(tail=tail, vector_tail=tail))
+        eager = replace(QUICK, _tuning=(IndexSizes(tail=tail, vector_tail=tail),))
         memory = open_memory(file=f"{tail}.db", embedder="static", settings=eager)
         for text in (
             "I am allergic to peanuts.",
@@ -326,7 +327,7 @@ def test_a_ledger_finds_the_same_in_any_record_order() -> None:
 
 
 def test_a_small_batch_does_not_delay_flush(open_memory: OpenMemory) -> None:
-    memory = open_memory(settings=replace(QUICK, index=IndexSettings(tail=7, batch=3)))
+    memory = open_memory(settings=replace(QUICK, _tuning=(IndexSizes(tail=7, batch=3),)))
     memory.ingest_many([user(f"mooring m{number}") for number in range(20)])
     memory.flush(20)
     assert memory.status().words_done > 0

@@ -10,6 +10,7 @@ from typing import cast
 
 import pytest
 
+from holdfast.compact.prepare import CompactSizes
 from holdfast.compact.run import Compactor
 from holdfast.memory import Memory
 from holdfast.model import utc_now
@@ -176,7 +177,7 @@ class Counting:
 @pytest.mark.requirement("COMP-1")
 def test_token_counts_are_incremental_and_restart_after_an_erase(memory: Memory) -> None:
     counter = Counting()
-    settings = CompactSettings(budget_tokens=100, step=3)
+    settings = CompactSizes(budget_tokens=100, step=3)
     compactor = Compactor(memory._store, "ana", None, None, cast("TokenCounter", counter), settings, utc_now)
     said = [memory.ingest(f"we painted boat {number}", session="yard") for number in range(7)]
     memory.ingest("elsewhere", session="pier")

@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 
 import pytest
 
+from holdfast.index.blocks import IndexSizes
 from holdfast.memory import Memory
 from holdfast.model import Record
-from holdfast.settings import IndexSettings
 from holdfast.text.jsonio import plain
 from tests.support.memories import QUICK, OpenMemory, month
 
@@ -26,7 +26,7 @@ def test_records_receipts_and_signals_do_not_depend_on_batch_size(open_memory: O
 
 
 def _decided(open_memory: OpenMemory, batch: int) -> object:
-    settings = replace(QUICK, index=IndexSettings(tail=1, vector_tail=1, batch=batch))
+    settings = replace(QUICK, _tuning=(IndexSizes(tail=1, vector_tail=1, batch=batch),))
     memory = open_memory(file=f"{batch}.db", embedder="static", settings=settings, clock=lambda: _NOW)
     for at, message in enumerate(month()[:160]):
         memory.ingest(str(message["content"]), role=str(message["role"]), session="abc"[at % 3], at=str(message["at"]))

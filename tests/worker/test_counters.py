@@ -16,6 +16,7 @@ from holdfast.model import Record
 from holdfast.settings import JanitorSettings
 from holdfast.store.store import Store
 from holdfast.testing import FixedClock
+from holdfast.worker import worker
 from tests.support.memories import EAGER, QUICK, OpenMemory, ingest_month
 
 COUNTING = replace(QUICK, janitor=JanitorSettings())
@@ -111,7 +112,8 @@ def test_a_background_thread_writes_the_counts(open_memory: OpenMemory, monkeypa
         written.set()
 
     monkeypatch.setattr(Store, "count_retrievals", note)
-    memory = open_memory(settings=replace(QUICK, janitor=JanitorSettings(count_every_s=0.0)))
+    monkeypatch.setattr(worker, "COUNT_EVERY_S", 0.0)
+    memory = open_memory(settings=COUNTING)
     record = memory.remember("Releases are cut on Tuesdays")
     memory.search("when are releases cut?")
     assert written.wait(30)

@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from holdfast.errors import InputError
-from holdfast.settings import IndexSettings
+from holdfast.index.blocks import IndexSizes
 from holdfast.worker.worker import FOREGROUND, BackgroundPriority, BatchDelay, Foreground
 from tests.support.memories import QUICK, OpenMemory, found
 
@@ -27,7 +26,7 @@ def test_batches_wait_longer_while_turns_keep_coming() -> None:
 def test_a_waiting_turn_is_found_by_words_now_and_by_meaning_after_flush(
     open_memory: OpenMemory,
 ) -> None:
-    slow = replace(QUICK, index=IndexSettings(gather_s=LONG, gather_most_s=LONG))
+    slow = replace(QUICK, _tuning=(IndexSizes(gather_s=LONG, gather_most_s=LONG),))
     memory = open_memory(embedder="static", settings=slow)
     memory.ingest("The ferry to Naxos leaves at seven.", session="trip")
     assert found(memory.search("Naxos")) == ["The ferry to Naxos leaves at seven."]
@@ -37,11 +36,6 @@ def test_a_waiting_turn_is_found_by_words_now_and_by_meaning_after_flush(
     assert memory.search("Naxos", kind="turn")[0].semantic != 0
     memory.ingest("And the way back is on Sunday.", session="trip")
     memory.close()  # closing does not wait for the batch either
-
-
-def test_an_invalid_batch_delay_is_refused() -> None:
-    with pytest.raises(InputError, match="gather_most_s must be a number of seconds"):
-        IndexSettings(gather_most_s=float("inf"))
 
 
 def test_background_work_waits_for_foreground_calls() -> None:
@@ -73,7 +67,7 @@ def test_a_failed_call_no_longer_blocks_background_work() -> None:
 @pytest.mark.requirement("LOG-3")
 def test_background_work_proceeds_despite_an_endless_call(open_memory: OpenMemory) -> None:
     """No flush is waiting, because that would end the delay."""
-    slow = replace(QUICK, index=IndexSettings(gather_s=LONG, gather_most_s=LONG))
+    slow = replace(QUICK, _tuning=(IndexSizes(gather_s=LONG, gather_most_s=LONG),))
     memory = open_memory(embedder="static", settings=slow)
     for number in range(12):
         memory.ingest(f"I keep {number} bees in my garden.", session="yard")

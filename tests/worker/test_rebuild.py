@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.index.blocks import IndexSizes
 from holdfast.memory import Memory
 from holdfast.model import Action, Entry, utc_now
-from holdfast.settings import IndexSettings
 from holdfast.store.open import open_store
 from holdfast.store.types import BLOCK
 from holdfast.testing import FailingEmbedder, HashEmbedder
@@ -20,7 +20,7 @@ from tests.support.memories import EAGER, QUICK, CountingEmbedder, OpenMemory, a
 @pytest.mark.parametrize("tail", [1, 7, 10_000])
 def test_a_rebuild_gives_the_same_answers_and_asks_no_model(open_memory: OpenMemory, tail: int) -> None:
     embedder = CountingEmbedder()
-    settings = replace(QUICK, index=IndexSettings(tail=tail, vector_tail=tail, batch=50))
+    settings = replace(QUICK, _tuning=(IndexSizes(tail=tail, vector_tail=tail, batch=50),))
     memory = open_memory(embedder=embedder, settings=settings)
     ingest_month(memory)
     for number, turn in enumerate(memory.recent(30)):
@@ -119,7 +119,7 @@ def test_thousands_of_acts_in_a_row_do_not_stop_the_work(tmp_path: Path) -> None
 @pytest.mark.requirement("INV-3")
 def test_turns_across_block_boundaries_are_found(tmp_path: Path) -> None:
     count = 2 * BLOCK + 10
-    settings = replace(QUICK, index=IndexSettings(tail=1, vector_tail=1, batch=1500))
+    settings = replace(QUICK, _tuning=(IndexSizes(tail=1, vector_tail=1, batch=1500),))
     with Memory(tmp_path / "memory.db", "ana", embedder=HashEmbedder(), settings=settings) as memory:
         memory.ingest_many([user(f"mooring m{number}") for number in range(count)])
         memory.flush()

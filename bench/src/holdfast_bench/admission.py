@@ -59,7 +59,7 @@ _KINDS = {
 _LABELLED = re.compile(r"([UBC+]) ([01b])([01])([a-z]) (.+)")
 _ENDS = (".", "!", "?", "…", ".)", '."')
 _NEW_LINE, _RUN_ON = "\n", " "
-"""Where a sentence has no full stop the next begins on a new line, or runs on: precision depends on it."""
+"""Separators after a sentence without a full stop: a new line, or none. Precision depends on it."""
 _ASSISTANT = "A "
 _NAME = "## "
 

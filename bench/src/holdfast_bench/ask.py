@@ -23,12 +23,12 @@ from holdfast.errors import InputError
 from holdfast.memory import Memory
 from holdfast.models.embedder import Embedder
 from holdfast.probe.metrics import DIGITS, bootstrap_counts, percentiles
-from holdfast.settings import Settings, load_settings
+from holdfast.settings import Settings
 from holdfast.testing import FixedClock, temporary_memory
 from holdfast.text.words import query_terms, terms
 from holdfast_bench.data import Haystack, Question, SetTurn, sample
 from holdfast_bench.machine import CachingEmbedder, Progress, run_info
-from holdfast_bench.memories import bench_embedder
+from holdfast_bench.memories import bench_embedder, swept_settings
 
 DEPTH = 50
 """Hits that are read: ten distinct sessions are hardly ever further down."""
@@ -114,7 +114,7 @@ def measure(
 
 
 def settings_of(options: AskOptions) -> Settings:
-    settings = load_settings()
+    settings = swept_settings()
     profile = options.profile or settings.embedder.profile
     records = settings.admit.enabled if options.records is None else options.records
     return replace(

@@ -175,6 +175,28 @@ def longmemeval(
     _measure(data, out, lambda progress: bench.run(data, options, chosen, seed, progress), "show_retrieval")
 
 
+@app.command()
+def compare(
+    locomo: Annotated[
+        Path, typer.Option("--locomo", metavar="FILE", help="LoCoMo; the first five conversations.", show_default=False)
+    ],
+    life: Annotated[Path, typer.Option("--life", metavar="FILE", help="A life, as for lives.", show_default=False)],
+    profile: ProfileOption = None,
+    records: RecordsOption = None,
+    limit: LimitOption = None,
+    out: OutOption = None,
+) -> None:
+    """Compare Holdfast with plain BM25 and, where it is installed, mem0: same turns, same questions.
+
+    [dim]holdfast bench compare --locomo locomo.json --life life4.json --json compare.json[/dim]
+    """
+    from holdfast_bench import compare as bench
+    from holdfast_bench.ask import AskOptions
+
+    options = AskOptions(profile, records, limit)
+    _measure([locomo, life], out, lambda progress: bench.run(locomo, life, options, progress), "show_comparison")
+
+
 _add_retrieval_command(
     "beam",
     "BEAM: the same on chats with an assistant, by the ability that a question tests.\n\n"

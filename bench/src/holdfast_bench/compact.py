@@ -18,15 +18,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from holdfast.compact.abstract import SourceTurns, unsupported
+from holdfast.compact.prepare import CompactSizes
 from holdfast.errors import InputError
 from holdfast.memory import Memory
-from holdfast.settings import Settings, load_settings
+from holdfast.settings import Settings, tuned
 from holdfast.testing import FixedClock, temporary_memory
 from holdfast.version import __version__
 from holdfast_bench import beam, locomo
 from holdfast_bench.ask import DEPTH, Outcome, means, outcome_of
 from holdfast_bench.data import Haystack, read_text
 from holdfast_bench.machine import KILOBYTES, Progress
+from holdfast_bench.memories import swept_settings
 from holdfast_bench.rules import LabelledText, PlantedRule, plant, read_labelled
 from holdfast_bench.rules import measure as measure_detector
 
@@ -82,7 +84,7 @@ def run(data: Sequence[Path], progress: Progress | None = None, turns: int = 10_
     """Measure; `turns` is the length of the session for speed and memory, 0 for none."""
     started = time.perf_counter()
     sets, labelled = _read(data)
-    settings = _without_automatic(load_settings())
+    settings = _without_automatic(swept_settings())
     figures: dict[str, object] = {
         "set": "compact",
         "n": sum(len(one.questions) for part in sets.values() for one in part),
@@ -149,7 +151,7 @@ def _measure_conversations(
     sets: Mapping[str, Sequence[Haystack]], settings: Settings, progress: Progress | None
 ) -> dict[str, object]:
     haystacks = [haystack for part in sets.values() for haystack in part]
-    grown, planted = plant(haystacks, free=2 * settings.compact.tail)
+    grown, planted = plant(haystacks, free=2 * tuned(settings, CompactSizes).tail)
     by_name = {haystack.name: haystack for haystack in grown}
     own = [one for one in planted if one.question is not None]
     layouts = {}

@@ -16,11 +16,12 @@ from pathlib import Path
 
 import numpy as np
 
-from holdfast.admit.extract import answers_question
+from holdfast.admit.extract import AdmitWeights, answers_question
 from holdfast.errors import InputError
 from holdfast.gate.durability import weigh
 from holdfast.model import Origin, Role, Turn
 from holdfast.models.embedder import GuardedEmbedder
+from holdfast.settings import tuned
 from holdfast_bench.data import END_OF_TURN, read_dialogues, read_shape, read_text, strings_in
 from holdfast_bench.machine import Progress, run_info
 from holdfast_bench.memories import MODES, Mode, bench_embedder, bench_settings, share, temporary_memories
@@ -133,7 +134,7 @@ def _score_conversations(path: Path, content: str) -> list[_ScoredConversation]:
 def _score(one: _Conversation, path: Path, number: int) -> _ScoredConversation:
     cited = {found.groups() for text in strings_in(one.observation) for found in _CITATION.finditer(text)}
     scores, labels = [], []
-    context = bench_settings().admit.turns_heard
+    context = tuned(bench_settings(), AdmitWeights).turns_before
     sessions = (name for name in one.conversation if re.fullmatch(r"session_\d+", name))
     for name in sorted(sessions, key=lambda name: int(name.rpartition("_")[2])):
         lines = read_shape(list[_Line], one.conversation[name], path, "LoCoMo conversations")

@@ -18,9 +18,11 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from holdfast.context.render import BAR, HEADINGS, ITEM, ContextFrame, Item, ShownItem, parse, render, shown
+from holdfast.context.tiers import ContextSizes
 from holdfast.errors import InputError
 from holdfast.memory import Memory
 from holdfast.results import Context, Tier
+from holdfast.search.question import Ranking
 from holdfast.settings import Settings
 from holdfast.testing import HashEmbedder, temporary_memory
 
@@ -226,12 +228,9 @@ def _open_memory() -> AbstractContextManager[Memory]:
         usual,
         admit=replace(usual.admit, enabled=False),  # a record would repeat its turn
         compact=replace(usual.compact, budget_tokens=_TOKENS),  # a rule of the user may well become guidance
-        context=replace(
-            usual.context, deadline_s=600.0, embedder_s=60.0, tail_turns=_TEXTS * len(ORIGINS), candidates=10**4,
-            soft_share=1.0,
-        ),
-        recall=replace(usual.recall, floor_against=0.0, floor_rise=0.0),
-    )  # fmt: skip
+        context=replace(usual.context, deadline_s=600.0, embedder_s=60.0, tail_turns=_TEXTS * len(ORIGINS)),
+        _tuning=(ContextSizes(candidates=10**4, soft_share=1.0), Ranking(floor_against=0.0, floor_rise=0.0)),
+    )
     return temporary_memory(_NAMESPACE, embedder=HashEmbedder(), settings=settings)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -13,11 +14,16 @@ from typing import Literal, TypeVar
 
 import Stemmer
 
+from holdfast.admit.extract import AdmitWeights
+from holdfast.compact.prepare import CompactSizes
+from holdfast.context.tiers import ContextSizes
 from holdfast.errors import InputError
+from holdfast.index.blocks import IndexSizes
 from holdfast.memory import Memory
 from holdfast.model import Clock, Record, utc_now
 from holdfast.models.embedder import GuardedEmbedder, open_embedder
 from holdfast.results import Context, StandingSection
+from holdfast.search.question import Ranking
 from holdfast.settings import Settings, load_settings
 from holdfast.text.words import FUNCTION_WORDS, fold
 from holdfast_bench.data import read_shape, read_text
@@ -33,20 +39,44 @@ MIN_COVERAGE = 0.4
 HELD = 0.8
 """Share of a sentence's words that a record of its turn must hold to have kept it."""
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
-_PATIENCE_S = 20.0
+_DEADLINE_S = 20.0
 """Deadline of contexts: a busy machine must not turn a figure of quality into one of speed."""
 _Z = 1.959964
 
 
+_KINDS = {
+    "admit": AdmitWeights,
+    "compact": CompactSizes,
+    "context": ContextSizes,
+    "index": IndexSizes,
+    "recall": Ranking,
+}
+
+
+def swept_settings() -> Settings:
+    """Return the user's settings with the fixed weights that HOLDFAST_TUNING changes: "admit.worth=.6 index.tail=1"."""
+    given: dict[str, dict[str, float]] = {}
+    for one in os.environ.get("HOLDFAST_TUNING", "").split():
+        name, _, value = one.partition("=")
+        kind, _, weight = name.partition(".")
+        try:
+            whole = isinstance(getattr(_KINDS[kind], weight), int)
+            given.setdefault(kind, {})[weight] = int(value) if whole else float(value)
+        except (KeyError, AttributeError, ValueError) as error:
+            raise InputError(f"HOLDFAST_TUNING: {one!r} is not SECTION.NAME=NUMBER of a weight") from error
+    weights = tuple(_KINDS[kind](**changes) for kind, changes in given.items())
+    return replace(load_settings(), _tuning=weights)
+
+
 def bench_settings(mode: Mode = "rank", embedder: str | None = None) -> Settings:
-    """Return the user's settings, so that HOLDFAST_ADMIT__… can be tried, with admission on."""
-    own = load_settings()
+    """Return the user's settings with admission on."""
+    own = swept_settings()
     return replace(
         own,
         gate=replace(own.gate, conversation=mode),
         admit=replace(own.admit, enabled=True),
         store=replace(own.store, durable=False),  # the store is temporary
-        context=replace(own.context, deadline_s=_PATIENCE_S, embedder_s=_PATIENCE_S),
+        context=replace(own.context, deadline_s=_DEADLINE_S, embedder_s=_DEADLINE_S),
         embedder=replace(own.embedder, profile=embedder or own.embedder.profile),
     )
 

@@ -1,4 +1,4 @@
-"""Own-words benchmark: other people's words in the user's messages, and the user's own beside them.
+"""Own-words benchmark: other people's words in the user's messages, and the user's own next to them.
 
 JSON lines, each a short chat: `planted` are pieces of the user's turns that are pasted, quoted, reported, invented or
 otherwise not the user's own; `own` are the user's own statements, worth remembering; `orders` are orders to assistants

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from holdfast.context.budget import Pieces
 from holdfast.context.render import ContextFrame
-from holdfast.context.tiers import Conversation, TierCandidate, recalled
+from holdfast.context.tiers import ContextSizes, Conversation, TierCandidate, recalled
 from holdfast.errors import InputError
 from holdfast.memory import Memory
 from holdfast.model import Turn
@@ -22,7 +22,7 @@ from holdfast.models.embedder import Embedder
 from holdfast.models.tokens import open_counter
 from holdfast.probe.metrics import percentiles
 from holdfast.results import Tier
-from holdfast.settings import Settings
+from holdfast.settings import Settings, tuned
 from holdfast_bench import beam, locomo, longmemeval
 from holdfast_bench.ask import AskOptions, haystack_memory, settings_of
 from holdfast_bench.data import Haystack, Question, sample
@@ -112,7 +112,7 @@ def _ask(
     settings: Settings,
 ) -> _PackedQuestion:
     start = time.perf_counter()
-    hits = memory.search(question.text, limit=settings.context.candidates)
+    hits = memory.search(question.text, limit=tuned(settings, ContextSizes).candidates)
     search_ms = (time.perf_counter() - start) * 1000
     pieces = Pieces(ContextFrame.of(bytes(32), _SESSION, memory.namespace), open_counter(settings.tokens))
     ranked = recalled(hits, turns, Conversation([]))

@@ -108,6 +108,8 @@ def settings() -> str:
     defaults = Settings()
     parts = []
     for section in fields(defaults):
+        if section.name.startswith("_"):
+            continue
         group = getattr(defaults, section.name)
         if not is_dataclass(group):
             parts.append(_item(f"`{section.name}` = {_value(group)}. {documented['Settings'].get(section.name, '')}"))
@@ -123,9 +125,13 @@ def settings() -> str:
 def _setting(section: str, name: str, value: object, documented: Mapping[str, str]) -> list[str]:
     about = documented.get(name, "")
     if is_dataclass(value) and not isinstance(value, type):
-        inner = ", ".join(f"{one.name} {_value(getattr(value, one.name))}" for one in fields(value))
-        return [_item(f"`{section}.{name}`: {inner}. {about}".rstrip())]
+        return [_item(f"`{section}.{name}`: {about} {_inner(value)}.")]
     return [_item(f"`{section}.{name}` = {_value(value)}. {about}".rstrip())]
+
+
+def _inner(value: object) -> str:
+    parts = [(one.name, getattr(value, one.name)) for one in fields(value)]  # type: ignore[arg-type]
+    return ", ".join(f"{name} ({_inner(one)})" if is_dataclass(one) else f"{name} {_value(one)}" for name, one in parts)
 
 
 def _value(value: object) -> str:

@@ -16,6 +16,7 @@ _RETRIEVAL_MEASURES = ("any@5", "all@5", "all@10", "recall@10", "mrr")  # measur
 _LEVELS = ("turn", "session")
 _RETRIEVAL_TABLES = ("turn", "session", "by_category", "baselines", "ci")
 
+_COMPARED = ("recall@10", "mrr", "first_3")
 _LIFE_MEASURES = {
     "records": (
         "records", "good", "coverage", "clean_coverage", "stale", "noticed", "lost", "noise_recorded", "same_kept_once",
@@ -45,6 +46,18 @@ def show_lives(figures: Mapping[str, object]) -> None:
     ]
     _print_table(("",), (*(printable(str(one["life"])) for one in lives), "mean"), rows)
     show_plain(_without(figures, ("lives", "mean")))
+
+
+def show_comparison(figures: Mapping[str, object]) -> None:
+    """Print a row per set and system."""
+    sets = _part(figures, "sets")
+    rows = [
+        [name, system, *(_cell(_part(_part(_part(sets, name), "systems"), system)[measure]) for measure in _COMPARED)]
+        for name in sets
+        for system in _part(_part(sets, name), "systems")
+    ]
+    _print_table(("set", "system"), _COMPARED, rows)
+    show_plain(_without(figures, ("sets",)))
 
 
 def show_plain(figures: Mapping[str, object]) -> None:

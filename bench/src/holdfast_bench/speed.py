@@ -16,14 +16,15 @@ import apsw
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.index.blocks import BlockCache
+from holdfast.index.blocks import BlockCache, IndexSizes
 from holdfast.index.candidates import CandidateTables, read_table, side_by_side
 from holdfast.index.vectors import exact, matrix
 from holdfast.memory import Memory
 from holdfast.models.embedder import Embedder, StaticEmbedder
 from holdfast.probe.metrics import median, percentiles, ratio, top_share
+from holdfast.search.question import Ranking
 from holdfast.search.retrieve import scan, scan_tables, score_words
-from holdfast.settings import Settings, load_settings
+from holdfast.settings import Settings, load_settings, tuned
 from holdfast.store.open import open_store
 from holdfast.store.snapshot import Snapshot
 from holdfast.store.types import Space
@@ -48,7 +49,7 @@ QUESTIONS = 2 * _ASKED + _WARM_UP
 """Number of questions: to warm up, with a cached vector, and to be embedded as part of the search."""
 _TOP = 10
 _RULE_NODES = 2_000
-_READING = Space.TOLD
+_READING = Space.STATEMENT
 """The vectors whose scan is compared with its lower bound; a search scans as many codes again for windows."""
 
 _NEIGHBOURS = 40
@@ -188,8 +189,8 @@ class _SizedNamespace:
         vector = self._embedder.embed([question])[0]
         with self._store.snapshot(self.name) as view:
             tables = timed(times, "pool", lambda: self._tables(view))
-            terms = query_terms(question, self._settings.recall.question_terms)
-            timed(times, "lexical", lambda: score_words(tables, terms, self._settings.recall))
+            terms = query_terms(question, tuned(self._settings, Ranking).question_terms)
+            timed(times, "lexical", lambda: score_words(tables, terms, tuned(self._settings, Ranking)))
             timed(times, "meaning", lambda: scan_tables(tables, self._fingerprint, vector, self._cache))
             found = timed(times, "vector", lambda: self._nearest(view, tables.parts[0].pool.size, vector))
         # numpy's fastest full read of bytes: max over int8 (1.9 ms for 25.6 MB; a sum over int64 takes 2.8).
@@ -210,15 +211,15 @@ class _SizedNamespace:
         self.late = 0
 
     def _tables(self, view: Snapshot) -> CandidateTables:
-        most = self._settings.index.max_chars
+        most = tuned(self._settings, IndexSizes).max_chars
         tables = [read_table(view, self.name, space, self._cache, most) for space in (Space.TURN, Space.RECORD)]
-        return side_by_side(tables, self._cache, self._settings.recall.answer_words)
+        return side_by_side(tables, self._cache, tuned(self._settings, Ranking).answer_words)
 
     def _nearest(self, view: Snapshot, size: int, vector: NDArray[np.float32]) -> list[int]:
         """Search one kind of vectors as production does: scan the codes, rescore the best in full precision."""
-        cosines, heard = scan(view, self.name, _READING, size, self._fingerprint, vector, self._cache)
-        count = min(self._settings.recall.rescore, len(cosines))
-        best = np.argpartition(np.where(heard, cosines, -np.inf), -count)[-count:]
+        cosines, embedded = scan(view, self.name, _READING, size, self._fingerprint, vector, self._cache)
+        count = min(tuned(self._settings, Ranking).rescore, len(cosines))
+        best = np.argpartition(np.where(embedded, cosines, -np.inf), -count)[-count:]
         full = exact(view, _READING, self._fingerprint, vector, best.tolist())
         return sorted(full, key=lambda num: -full[num])[:_TOP]
 

@@ -1,4 +1,4 @@
-"""What a person has one of at a time, in the ways people say it: home, work, age, name, diet, company.
+"""Attributes of which a person has one at a time, and the ways people state them: home, work, age, name, diet, company.
 
 "I live in Porto", "We moved to Leeds" and "Our new flat is in Ghent" speak of one attribute of one subject.
 """
@@ -232,7 +232,7 @@ _SHORT = (
 
 
 def claims(clause: str) -> list[Claim]:
-    """What the clause states of the attributes we know; nothing for a question or a condition."""
+    """Return the attributes that the clause states; none for a question or a condition."""
     text = expanded(clause)
     found: list[Claim] = []
     if not text or len(text) > _MOST_CHARS:
@@ -340,9 +340,9 @@ class Change:
     """One thing that the sentence says has changed, in its own words."""
 
     subject: str = ""
-    """Who or what changed something; empty when the clause does not say."""
+    """The person or thing that changed something; empty when the clause does not say."""
     thing: str = ""
-    """What moved, rose or was renamed; empty when only a former value is named."""
+    """The thing that moved, rose or was renamed; empty when only a former value is named."""
     former: str = ""
     """The value that holds no longer."""
     to: str = ""
@@ -531,7 +531,7 @@ _OWN_SUBJECT = re.compile(r"(?:i|we|he|she|it|they|you|my|our|his|her|the|a|an|t
 
 @lru_cache(maxsize=REMEMBERED)
 def adds_beside(text: str) -> bool:
-    """Whether the sentence says of itself that it adds to what was said ("too", "another"), or only supposes."""
+    """Return True if the sentence adds to an earlier statement ("too", "another") or only supposes something."""
     return bool(_BESIDE.search(text) or _HYPOTHETICAL.search(text))
 
 
@@ -577,30 +577,30 @@ def by_attribute(old: str, clause: str) -> Replacement | None:
                 continue
             if was.keys <= now.keys or now.keys <= was.keys:
                 return None
-            told = f"{now.attribute} of {_person(now.subject)}: {said(was.value)!r} became {said(now.value)!r}"
+            change = f"{now.attribute} of {_person(now.subject)}: {said(was.value)!r} became {said(now.value)!r}"
             if not same_level(was, now):
-                return Replacement(False, f"perhaps another {told}")
+                return Replacement(False, f"perhaps another {change}")
             if now.attribute in _NEEDS_CHANGE and not now.change:
-                return Replacement(False, f"perhaps another {told}")
+                return Replacement(False, f"perhaps another {change}")
             of_many = now.attribute in ("name", "age") and set(now.subject) & _KIN_WITH_MANY
             if of_many and not now.change and not _misspelt(was, now):
-                return Replacement(False, f"perhaps another {told}")
+                return Replacement(False, f"perhaps another {change}")
             if was.attribute == "diet" and not _diet_differs(was, now):
                 return None
             if was.attribute == "status" and not _status_differs(was, now):
                 return None
-            return Replacement(True, told)
+            return Replacement(True, change)
     return None
 
 
 @lru_cache(maxsize=REMEMBERED)
 def claims_of(clause: str) -> tuple[Claim, ...]:
-    """What a clause states, remembered."""
+    """Return the claims of a clause, cached."""
     return tuple(claims(clause))
 
 
 def _same_subject(first: Claim, second: Claim) -> bool:
-    """Whether two subjects are one: my sister is my sister Anna, but not my sister's friend."""
+    """Return True if two subjects are the same: my sister is my sister Anna, but not my sister's friend."""
     if first.subject == second.subject:
         return True
     shorter, longer = sorted((first, second), key=lambda claim: len(claim.subject))

@@ -40,10 +40,10 @@ def by_change(statement: str, clause: str, new: ParsedStatement) -> Replacement 
     """Why the change that a clause of the new text tells of ends an older statement."""
     old = reading_of(statement)
     found = changes(clause)
-    told = {change.former for part in clauses(statement) for change in changes(part) if change.former} if found else ()
+    ended = {change.former for part in clauses(statement) for change in changes(part) if change.former} if found else ()
     for change in found:
         if change.former and any(
-            keys_of(reading_of(change.former).words) == keys_of(reading_of(f).words) for f in told
+            keys_of(reading_of(change.former).words) == keys_of(reading_of(f).words) for f in ended
         ):
             continue  # the older statement told of the same end
         if change.how == "healed":
@@ -95,7 +95,7 @@ def _switches(clause: str) -> bool:
 
 
 def _tool_left(old: ParsedStatement, clause: str) -> str | None:
-    """Who used Vim and switched to Emacs uses another editor, and the sentence tells of the change."""
+    """Return the tool that the clause says was given up: "I switched from Vim to Emacs"."""
     if not _switches(clause):
         return None
     new = reading_of(clause)
@@ -132,7 +132,7 @@ def _new_count(clause: str) -> Word | None:
 
 
 def _gives_up(old: ParsedStatement, change: Change, new: ParsedStatement) -> bool:
-    """Whether the old statement says little more than what was given up, of the same subject."""
+    """Return True if the old statement is about the same subject and little more than the thing given up."""
     has = set(keys_of(old.words))
     named = reading_of(f"x {change.former.split(' and ')[0]}").words[1:]
     gone = {word.key for word in named if word.kind is not WordKind.PERSON}
@@ -158,7 +158,7 @@ def _gives_up(old: ParsedStatement, change: Change, new: ParsedStatement) -> boo
 
 
 def _mostly_given_up(statement: str, change: Change) -> bool:
-    """Whether what ended is at least half of what the speaker's own statement is about, and named whole in it."""
+    """Return True if the thing that ended is at least half of the speaker's own statement, which names all of it."""
     gone = topics_of(ParsedStatement(reading_of(f"x {change.former}").words[1:]))
     if not gone or any(word.key not in ("me", "us") for word in reading_of(change.subject).words):
         return False
@@ -255,7 +255,7 @@ def _leading_value(target: tuple[Word, ...]) -> tuple[Word, ...]:
 
 
 def _is_subject(old: ParsedStatement, thing: set[str]) -> bool:
-    """Whether the statement is about the thing: it stands at the start, at most a describing word before it."""
+    """Return True if the statement is about the thing: it comes first, after at most one describing word."""
     return thing <= {word.key for word in old.words[: len(thing) + 1]}
 
 
@@ -286,7 +286,7 @@ def denial(old: ParsedStatement, new: ParsedStatement, clause: str) -> Replaceme
 
 
 def _part_of(ended: list[Word], said: list[Word]) -> bool:
-    """Whether what ended is the whole of what was said but for some detail: tennis, and tennis on Mondays."""
+    """Return True if the statement says no more than what ended but for some detail: tennis, and tennis on Mondays."""
     if not ended or not said or not same_key(ended[0], said[0]) or len(said) > len(ended) + MOST_DETAIL:
         return False
     keys = {"me" if word.key == "us" else word.key for word in said}

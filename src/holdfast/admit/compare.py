@@ -1,4 +1,4 @@
-"""How a new statement relates to one that is remembered: the same, a replacement, or something else.
+"""Compare a new statement with a remembered one: the same, a replacement, or something else.
 
 The reader proposes a relation; code decides. Two texts count as the same only if nothing that carries the meaning
 differs: numbers, names, weekdays and the like, negation, and who does what (MERGE-3). One replaces another only if the
@@ -55,7 +55,7 @@ _READER, _SENTENCE, _TURN, _BIAS = 0.502, 4.088, 5.542, -5.087
 """Weights of the reader's log odds and of the static model's cosines (training/reader/changes.py)."""
 _REPLACED = -1.0
 _LEAST = 0.25
-"""What the reader must say at least: two statements of one form about two people are as near as can be."""
+"""Least probability of the reader: two statements of one form about two people have nearly the same vector."""
 
 
 def _folded(text: str) -> str:

@@ -35,7 +35,7 @@ _MOST_REMEMBERED = 10_000
 
 
 def is_echo(text: str, recent_texts: Sequence[str]) -> bool:
-    """Whether one of the texts says this already, in nearly the same words and with the same values."""
+    """Return True if one of the texts says this already, in nearly the same words and with the same values."""
     words = _words(text)
     decisive = {word for word in words if word not in FUNCTION_WORDS or _turns(word)}
     return bool(words) and any(_holds(_source(source[:_MOST_CHARS]), words, decisive) for source in recent_texts)
@@ -106,20 +106,20 @@ _SCORE = re.compile(
     r"[^()\[\]\n]{0,60}[\])]\.?$",
     re.IGNORECASE,
 )
-"""What a host writes behind a line; any other bracket may hold news: "I live in Porto (until June)"."""
+"""Notes that a host adds after a line; any other bracket may hold news: "I live in Porto (until June)"."""
 
 
 def holds_list(text: str, least: int) -> bool:
-    """Whether some list of the text is long enough to be one that was recalled."""
+    """Return True if a list of the text is long enough to have been recalled by a host."""
     return text.count("\n") >= least - 1 and any(len(lines) >= least for lines in _lists(text))
 
 
 def recited(
     text: str, statements: Sequence[str], remembered: Callable[[int], Sequence[str]], least: int
 ) -> frozenset[int]:
-    """Which of the statements, by number, a host recalled: of a list of the text that repeats what is remembered.
+    """Return the numbers of the statements that a host recalled: those in a list that repeats the memory.
 
-    At least so many lines of one list must. `remembered` gives the records nearest to a statement, replaced ones too.
+    At least `least` lines of one list must. `remembered` gives the records nearest to a statement, replaced ones too.
     """
     found: set[int] = set()
     for lines in _lists(text) if len(statements) >= least else ():

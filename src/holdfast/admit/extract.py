@@ -21,7 +21,38 @@ from holdfast.settings import AdmitSettings
 from holdfast.text.time import read_spans
 from holdfast.text.words import sentences
 
-# --- What the user asks to be remembered, in so many words: kept whatever its score says.
+
+@dataclass(frozen=True)
+class AdmitWeights(AdmitSettings):
+    """The settings of admission and its fitted thresholds (docs/evidence/records.md)."""
+
+    worth: float = 0.5  # keep a sentence from this probability that it helps a later conversation
+    rule: float = 0.35  # a sentence is a standing rule from this probability
+    own: float = 0.1
+    """Keep a sentence from this probability that it is the user's own. On planted and genuine texts by authors outside
+    the training, .1 loses 6 % of the genuine sentences and passes 14 % of the planted ones."""
+    own_rule: float = 0.5  # the same for a rule: if unsure, it is recalled and not followed (RULE-4)
+    alone: float = 0.5  # below this probability of being understood alone, the sentence before is kept as its lead
+    slight: float = 0.12  # keep a sentence from this probability if it changes something remembered
+    slight_per_turn: int = 2
+    recited_lines: int = 3  # a list with this many earlier statements, word for word, comes from a host (admit/echo.py)
+    own_chars: int = 40_000  # the user's own words are looked for up to here: a longer turn is a document
+    noted_cosine: float = 0.6  # neighbours in receipts, for `tune similarity`: a third below any profile's threshold
+    tuned_turns: int = 5000  # newest turns that `tune similarity` compares: 5,000 take about a second
+    turns_before: int = 32  # turns whose words are not new: AUC .840 with 6 (LoCoMo development), .842 with 32 or all
+    turns_shown: int = 6  # turns before that the model sees: what "yes" and "the other one" mean is rarely farther
+    records_shown: int = 12  # nearest live records that the model may propose to supersede
+    turn_chars: int = 4000  # a shown turn is cut here: what a person says is shorter
+    grounded_share: float = 0.7
+    """Share of a candidate's content words that its source must hold. Changing "I" to "the user" costs none, an
+    invented clause costs more than .3."""
+    confidence_stated: float = 0.9  # ADMIT-5
+    confidence_confirmed: float = 0.7  # ADMIT-5
+    confidence_implied: float = 0.5  # ADMIT-5
+    hedged: float = 0.8  # factor for "maybe", "I think": .9 becomes .72, just above what the user only confirmed
+
+
+# --- Explicit requests to remember something: kept whatever the score.
 #
 # "Remember that …", "for the record, …", "call me Max". A sentence must begin with it; a question, a quotation and a
 # turn of phrase ("remember that night") ask for nothing.
@@ -55,7 +86,7 @@ _BEGINS_CLAUSE = re.compile(
     r"|on|in|for|if|when)\b|\d|(?-i:[A-Z]))",
     re.IGNORECASE,
 )
-"""How a clause begins after "that", where no verb is known to us: "that the gate sticks"."""
+"""Beginnings of a clause after "that", where we do not know the verb: "that the gate sticks"."""
 _BARE_REQUEST = re.compile(
     rf"{_LEAD}(?:(?>(?:please |can you |could you |i want you to )?)(?:remember|note|save|keep in mind|don't forget)"
     r" (?:this|the following|these|(?P<back>that|it))(?: for (?:later|me|next time|the future))?)(?: please)?\W*$",
@@ -84,7 +115,7 @@ _LEAST = 2
 
 
 def requested(sentences: Sequence[str]) -> dict[int, str]:
-    """Which sentences of a turn are kept on request, and what the request was, in words."""
+    """Return the sentences of a turn that are kept on request, each with the request in words."""
     found: dict[int, str] = {}
     quoted = False
     for number, sentence in enumerate(sentences):
@@ -101,7 +132,7 @@ def requested(sentences: Sequence[str]) -> dict[int, str]:
 
 
 def _beside(number: int, sentences: Sequence[str], *, back: bool) -> int | None:
-    """What a bare "remember this" announces, or a bare "remember that" concludes; else its other neighbour."""
+    """Return the sentence that "remember this" announces or "remember that" concludes; else its other neighbour."""
     places = (number - 1, number + 1) if back else (number + 1, number - 1)
     return next((place for place in places if 0 <= place < len(sentences) and not _asks(sentences[place])), None)
 
@@ -137,7 +168,7 @@ def _asks(sentence: str) -> bool:
 
 
 class Proposal(StrEnum):
-    """What an extractor proposes; code disposes (ADMIT-2)."""
+    """A proposal of an extractor, which code accepts or refuses (ADMIT-2)."""
 
     ADD = "add"
     SUPERSEDE = "supersede"
@@ -156,7 +187,7 @@ class When:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """What an extractor hands over: a statement, who vouches for it, and how sure that is."""
+    """A statement from an extractor, with its provenance and confidence."""
 
     text: str
     """In the user's own words, one sentence."""
@@ -168,7 +199,7 @@ class Candidate:
     supersedes: str | None = None
     """The id of the record it replaces, if the extractor knows one."""
     durability: float = 1.0
-    """How likely it is to help a future conversation that does not include the turn (the floor's question)."""
+    """Probability that it helps a later conversation that does not include the turn (the floor's question)."""
     slight: bool = False
     """Too slight to be kept on its own; as the change of something remembered it is news."""
     when: When | None = None
@@ -216,7 +247,7 @@ _DIRECT, _CONFIRMED, _HEDGED, _IMPLIED = 0.9, 0.7, 0.6, 0.5
 class DeterministicExtractor:
     """Finds the sentences of a turn that are worth keeping, with the reader (gate/reader.py)."""
 
-    def __init__(self, settings: AdmitSettings) -> None:
+    def __init__(self, settings: AdmitWeights) -> None:
         self._settings = settings
 
     def extract(self, turn: Turn, before: Sequence[Turn]) -> list[Candidate]:
@@ -315,5 +346,5 @@ def _lead(before: Sequence[Turn], read: Sequence[SentenceReading], number: int) 
 
 
 def answers_question(before: Sequence[Turn]) -> bool:
-    """Whether the turn before was another's question, so that a fragment may be a full answer."""
+    """Return True if the turn before was somebody else's question, so that a fragment may be a full answer."""
     return bool(before) and before[-1].role is not Role.USER and before[-1].text.rstrip().endswith("?")

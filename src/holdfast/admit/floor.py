@@ -154,7 +154,7 @@ STANDING = _anywhere(
     answers; replies; responses; spelling; sign with; but not?; nothing (?:over|with|but)
     """
 )
-"""What makes a command hold beyond the work at hand."""
+"""Words that make a command apply beyond the current task."""
 
 # Steps of work -------------------------------------------------------------------------------------------------------
 
@@ -438,7 +438,7 @@ def judge_turn(text: str, *, answers_question: bool = False) -> tuple[Judged, ..
 
 
 def _inside_quotes(found: Sequence[str]) -> list[bool]:
-    """Which sentences belong to a quotation that begins or ends in another one, beside a few words of the user's."""
+    """Return for each sentence whether it is inside a quotation that begins or ends in another sentence."""
     marks = [len(_MARK.findall(sentence)) for sentence in found]
     if sum(marks) % 2:  # a quotation that is not closed: nothing can be said
         return [False] * len(found)
@@ -460,7 +460,7 @@ _SPACELESS = re.compile("[\u3040-\u30ff\u3400-\u9fff\u0e00-\u0eff\u1000-\u109f\u
 
 
 def _specific(text: str) -> bool:
-    """Whether it speaks of what is the user's, lays down a rule, or names a number, day or person."""
+    """Return True if it mentions something of the user's, states a rule, or names a number, day or person."""
     return any(pattern.search(text) for pattern in (MINE, RULE, NUMBER, NAME))
 
 
@@ -472,7 +472,7 @@ def _substance(text: str) -> bool:
 # The reasons ---------------------------------------------------------------------------------------------------------
 
 _MARKED_QUESTION = re.compile(r"\?\W*$")
-_TOLD_BEFORE = re.compile(r"[,;:.] |\b(?:because|since|as) ")
+_STATED_BEFORE = re.compile(r"[,;:.] |\b(?:because|since|as) ")
 _PRAISE_ITSELF = 12
 """Characters in which praise may speak of the user ("I love that …") without stating anything."""
 _FEW = 3  # the same three words as SAL-3
@@ -487,11 +487,11 @@ def _question(text: str, answers: bool) -> bool:
         return False
     if not asks and TAG.search(text) and _substance(text):
         return False
-    told = STATEMENT.search(text)
-    if told is None or (asks and marked and "," not in text):
+    statement = STATEMENT.search(text)
+    if statement is None or (asks and marked and "," not in text):
         return True
     # "I moved here in May, how do people make friends" tells before it asks; "how did it go when I called" does not
-    return asks and not _TOLD_BEFORE.search(text[: told.start()])
+    return asks and not _STATED_BEFORE.search(text[: statement.start()])
 
 
 def _command(text: str, answers: bool) -> bool:

@@ -20,7 +20,7 @@ class ValueType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StatementFrame:
-    """What two sentences share, and the one span in which they differ."""
+    """The words that two sentences share, and the one span in which they differ."""
 
     before: tuple[Word, ...]
     after: tuple[Word, ...]
@@ -82,14 +82,14 @@ def align(old: ParsedStatement, new: ParsedStatement) -> StatementFrame | None:
 
 
 def _inside_name(before: Word | None, *spans: tuple[Word, ...]) -> bool:
-    """Whether the difference lies inside one name: Charles [Darwin], University of [Pisa]."""
+    """Return True if the difference is inside one name: Charles [Darwin], University of [Pisa]."""
     if before is None or before.kind is not WordKind.NAME:
         return False
     return all(not span or (span[0].kind is WordKind.NAME and set(span[0].lead) <= _NAME_JOINTS) for span in spans)
 
 
 def _crosses(frame: StatementFrame) -> bool:
-    """Whether the span runs over more than a value: "of [Yale is located in the city of New Haven]"."""
+    """Return True if the span is more than a value: "of [Yale is located in the city of New Haven]"."""
     plain = [{word.key for word in span if word.kind is not WordKind.NAME} for span in (frame.old, frame.new)]
     if plain[0] & plain[1]:
         return True
@@ -97,7 +97,7 @@ def _crosses(frame: StatementFrame) -> bool:
 
 
 def value_type(span: tuple[Word, ...]) -> ValueType:
-    """What kind of value a span is; a day of a month is a date, a name with small words a name."""
+    """Return the kind of value of a span; a day of a month is a date, a name with small words a name."""
     types = {_type_of(word) for word in span}
     if types <= {ValueType.WHEN, ValueType.NUMBER} and ValueType.WHEN in types:
         return ValueType.WHEN
@@ -115,7 +115,7 @@ def _type_of(word: Word) -> ValueType:
 
 
 def measure(word: Word) -> str:
-    """What a number counts, in the base unit of its dimension; empty for a bare number."""
+    """Return the base unit of a number; empty for a bare number."""
     return word.key.lstrip("+-.0123456789")
 
 
@@ -144,7 +144,7 @@ def without_moment(new: ParsedStatement, old: ParsedStatement) -> tuple[Word, ..
 
 
 class Holds(StrEnum):
-    """How many values a frame holds at a time."""
+    """Number of values that a frame holds at a time."""
 
     ONE = "one"
     MANY = "many"
@@ -219,7 +219,7 @@ _SUPERLATIVES = word_set("favourite best old young eldest oldest youngest only")
 
 
 def one_value(frame: StatementFrame) -> Holds:
-    """Whether the frame holds one value at a time, so that a new one replaces the old."""
+    """Decide if the frame holds one value at a time, so that a new one replaces the old."""
     if not frame.before:
         return _value_first(frame)
     if _in_subject(frame):
@@ -256,7 +256,7 @@ def one_value(frame: StatementFrame) -> Holds:
 
 
 def _in_subject(frame: StatementFrame) -> bool:
-    """Whether the difference lies before the verb: then it is another subject ("Room 3 has", "Room 4 has")."""
+    """Return True if the difference is before the verb: another subject ("Room 3 has", "Room 4 has")."""
     if any(set(word.lead) & (BE - {"s"} | _HAVE) for word in frame.after):
         return True
     if any(set(word.lead) & (BE | _HAVE) for word in (*frame.before[1:], frame.old[0], frame.new[0])):
@@ -267,7 +267,7 @@ def _in_subject(frame: StatementFrame) -> bool:
 
 
 def plain_value(frame: StatementFrame) -> bool:
-    """Whether both spans are simple values of one kind after a verb: enough when the sentence says that it corrects."""
+    """Return True if both spans are simple values of one kind after a verb: enough in an explicit correction."""
     old, new = value_type(frame.old), value_type(frame.new)
     if old is not new or old in (ValueType.MIXED, ValueType.NONE) or not frame.before or _in_subject(frame):
         return False
@@ -440,5 +440,5 @@ _KINDS = {
 
 
 def kind_of_tool(key: str) -> str | None:
-    """What a tool is for, if it is one of which people use one; None for any other word."""
+    """Return the purpose of a tool of which people use one at a time; None for any other word."""
     return _KINDS.get(key)

@@ -1,4 +1,4 @@
-"""Where a model's sentence comes from: whether a text that was said bears it out, word by word.
+"""Check that a model's sentence is supported by the conversation, word by word.
 
 A model may leave words out and change their form. It may not bring a number, date or name that nobody said, turn a
 "not", a "used to" or a liking round, or take a question or a quotation for a statement.
@@ -18,7 +18,7 @@ from holdfast.text.words import fold, prose, sentences
 
 @dataclass(frozen=True, slots=True)
 class Grounding:
-    """How a source bears out a sentence."""
+    """The support of a sentence by its source."""
 
     in_order: bool
     """The words come in the source's order; else who did what to whom cannot be told from words."""
@@ -30,7 +30,7 @@ class Grounding:
 
 _VALUES = (WordKind.NUMBER, WordKind.TIME, WordKind.DATE, WordKind.NAME)
 _FRAME = frozenset({"user", "say", "tell", "mention", "state", "person"})
-"""What a model puts around a statement: "the user mentioned that"."""
+"""Words that a model adds around a statement: "the user mentioned that"."""
 _ATTITUDES = frozenset(
     {"enjoy", "love", "hate", "dislike", "prefer", "want", "need", "stop", "start", "quit", "refuse"}
 )
@@ -100,14 +100,14 @@ def _same_polarity(text: str, claim: Sequence[Word], clause: str, source: str) -
 
 
 def _turns(text: str) -> set[str]:
-    """What turns a statement round: "not", "used to"."""
+    """Return the words that reverse a statement: "not", "used to"."""
     words = read(text).words
     turned = {"not" for word in words if word.kind is WordKind.NEGATION or word.key in _UNMARKED}
     return turned | {word.key for word in words if word.key == "used-to"}
 
 
 def _swaps_person(text: str, clause: str) -> bool:
-    """Whether "my boss hates me" became "I hate my boss": the doer before the verb was the one it was done to."""
+    """Return True if subject and object changed places: "my boss hates me" became "I hate my boss"."""
     keys = [word.key for word in read(clause).words]
     words = read(text).words
     for person, verb in pairwise(words):

@@ -203,7 +203,7 @@ class SessionTurns:
         self._erasures: object = None
 
     def look(self, view: Snapshot) -> None:
-        """Whether something was erased since the last batch: then nothing of it may be known any more."""
+        """Clear the cache if something was erased since the last batch."""
         if (erasures := view.erasures()) != self._erasures:
             self._lines.clear()
             self._erasures = erasures
@@ -224,23 +224,23 @@ class SessionTurns:
 
 
 class Earlier:
-    """`turns`: those of the batch, whoever spoke, in the order of the log; `heard`: what is known of those before."""
+    """Turns before each turn. `turns`: the batch, all speakers, in log order; `recent`: the cached ones before it."""
 
-    def __init__(self, view: Snapshot, turns: Iterable[Turn], heard: SessionTurns) -> None:
+    def __init__(self, view: Snapshot, turns: Iterable[Turn], recent: SessionTurns) -> None:
         self._view = view
-        self._heard = heard
+        self._recent = recent
         self._batch: defaultdict[str, list[Turn]] = defaultdict(list)
         for turn in turns:
             self._batch[turn.session].append(turn)
         self._lines: dict[str, list[Turn]] = {}
         for session, batch in self._batch.items():
-            if (before := heard.before(session, batch[0].index)) is not None:
+            if (before := recent.before(session, batch[0].index)) is not None:
                 self._hear(session, before)
 
     def before(self, turn: Turn) -> list[Turn]:
         """Never the turn itself nor what came after it, which the log may hold by now: a rebuild judges the same."""
         line = self._line(turn.session)
-        first = bisect_left(line, turn.index - self._heard.reach, key=_index)
+        first = bisect_left(line, turn.index - self._recent.reach, key=_index)
         return line[first : bisect_left(line, turn.index, key=_index)]
 
     def _line(self, session: str) -> list[Turn]:
@@ -250,11 +250,11 @@ class Earlier:
 
     def _hear(self, session: str, before: list[Turn]) -> None:
         self._lines[session] = before + self._batch[session]
-        self._heard.keep(session, self._lines[session])
+        self._recent.keep(session, self._lines[session])
 
     def _read(self, session: str, index: int) -> list[Turn]:
-        heard = min(self._heard.reach, index)
-        before = self._view.thread(session, index - 1 - heard, heard) if heard else []
+        recent = min(self._recent.reach, index)
+        before = self._view.thread(session, index - 1 - recent, recent) if recent else []
         # Erased turns leave gaps: then as many as were asked for reach into the batch.
         return [turn for turn in before if turn.index < index]
 

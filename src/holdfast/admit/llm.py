@@ -1,4 +1,4 @@
-"""What a chat model is told and shown when it proposes records: versioned instructions, and the conversation as data.
+"""Instructions and input of the chat model that proposes records: versioned instructions, the conversation as data.
 
 The criterion is one positive question (ADMIT-3). An earlier design listed what not to extract; a list grows with every
 noise that slips through and draws attention from the task, but it can be switched back on: `admit.criterion`.
@@ -18,13 +18,12 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from holdfast.admit.echo import is_echo
-from holdfast.admit.extract import Candidate, Proposal, When
+from holdfast.admit.extract import AdmitWeights, Candidate, Proposal, When
 from holdfast.admit.grounding import ground
 from holdfast.admit.secrets import mask
 from holdfast.errors import ModelMisbehaved, ModelUnavailable
 from holdfast.model import Kind, Metadata, Origin, Provenance, Record, Role, Turn
-from holdfast.models.chat import Chat, Message, Schema, strip_fence
-from holdfast.settings import AdmitSettings, ChatSettings
+from holdfast.models.chat import Chat, ChatLimits, Message, Schema, strip_fence
 from holdfast.text.time import read_spans
 from holdfast.text.words import MAX_SENTENCE
 
@@ -71,7 +70,7 @@ _LONGEST_ANSWER = 4000
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What the model saw, by the numbers it may cite: masked texts, and whose they are."""
+    """The masked texts that the model saw, with their speakers, by the numbers that it may cite."""
 
     turns: dict[int, Turn]
     texts: dict[int, str]
@@ -117,7 +116,7 @@ def repair(answer: str, complaint: str) -> tuple[Message, Message]:
 
 
 def prompt_version(criterion: str) -> str:
-    """A short hash of the instructions, stored on each record beside the criterion's name."""
+    """A short hash of the instructions, stored on each record next to the criterion's name."""
     return hashlib.sha256(instructions(criterion).content.encode()).hexdigest()[:8]
 
 
@@ -244,7 +243,7 @@ class _Payload(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Proposals:
-    """What is left of a model's answer, and what is not."""
+    """The accepted and the refused parts of a model's answer."""
 
     candidates: tuple[Candidate, ...]
     dropped: tuple[Dropped, ...] = ()
@@ -311,14 +310,14 @@ class LlmExtractor:
     def __init__(
         self,
         chat: Chat,
-        settings: AdmitSettings | None = None,
+        settings: AdmitWeights | None = None,
         *,
         timeout_s: float | None = None,
         known: Callable[[Turn], Sequence[Record]] = _no_records,
     ) -> None:
         self._chat = chat
-        self._settings = settings or AdmitSettings()
-        self._timeout_s = timeout_s or ChatSettings().timeout_s
+        self._settings = settings or AdmitWeights()
+        self._timeout_s = timeout_s or ChatLimits().timeout_s
         self._known = known
         self.name = f"llm:{getattr(chat, 'name', type(chat).__name__)}"
         self.criterion = self._settings.criterion
@@ -407,7 +406,7 @@ class LlmExtractor:
         )
 
     def _source(self, text: str, item: _Item, shown: Shown) -> _Grounds | None:
-        """Who bears it out: the current turn, the user over several turns, or only the assistant's words as well."""
+        """Return the support of a text: the current turn, turns of the user, or the assistant's words as well."""
         settings = self._settings
         for numbers, confidence, agreed in _tiers(item, shown, settings):
             said = "\n".join(shown.texts[number] for number in numbers)
@@ -430,7 +429,7 @@ class LlmExtractor:
 
 @dataclass(frozen=True, slots=True)
 class _Grounds:
-    """Who vouches for a sentence, how surely, and in which turns."""
+    """Provenance, confidence and turns of a sentence."""
 
     provenance: Provenance
     confidence: float
@@ -439,7 +438,7 @@ class _Grounds:
     """Another said it and the user agreed: their saying it is no echo."""
 
 
-def _tiers(item: _Item, shown: Shown, settings: AdmitSettings) -> Iterator[tuple[tuple[int, ...], float, bool]]:
+def _tiers(item: _Item, shown: Shown, settings: AdmitWeights) -> Iterator[tuple[tuple[int, ...], float, bool]]:
     """The turns that may bear an item out, best source first, the confidence that each deserves (ADMIT-5), and whether
     the user agreed to what another said in them.
     """
@@ -460,7 +459,7 @@ def _read(answer: str) -> _Reply:
 
 
 def _complaint(error: ValidationError) -> str:
-    """What is wrong, without the values: they may be anything."""
+    """Describe what is wrong without the values, which may be anything."""
     return "; ".join(
         f"{'.'.join(map(str, one['loc'])) or 'answer'}: {one['msg']}" for one in error.errors(include_input=False)[:5]
     )

@@ -11,12 +11,11 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 
-from holdfast.admit.extract import Candidate
+from holdfast.admit.extract import AdmitWeights, Candidate
 from holdfast.admit.llm import LlmExtractor
 from holdfast.gate.own_words import own_words
 from holdfast.model import Kind, Origin, Provenance, Role, Turn
 from holdfast.models.chat import Message, Schema
-from holdfast.settings import AdmitSettings
 from holdfast.store.snapshot import Snapshot
 
 _TURNS = 200  # of the session's last, that a note may rest on
@@ -39,9 +38,7 @@ class _NoteAsProposal:
         return json.dumps({"candidates": [proposal | {"supersedes": None}]})
 
 
-def ground_note(
-    view: Snapshot, text: str, kind: Kind, session: str | None, settings: AdmitSettings
-) -> Candidate | None:
+def ground_note(view: Snapshot, text: str, kind: Kind, session: str | None, settings: AdmitWeights) -> Candidate | None:
     """Return the note as a statement of the user's turns in this session (default: the last one); None if it is not.
 
     What the user forgot or has replaced since bears nothing out.
@@ -67,7 +64,7 @@ def ground_note(
     return found if found and all(_still_holds(view, turn) for turn in (*before, last)) else None
 
 
-def _borne_out(text: str, kind: Kind, turn: Turn, before: Sequence[Turn], settings: AdmitSettings) -> Candidate | None:
+def _borne_out(text: str, kind: Kind, turn: Turn, before: Sequence[Turn], settings: AdmitWeights) -> Candidate | None:
     agent = LlmExtractor(_NoteAsProposal(text, kind, len(before) + 1), settings)
     found = agent.propose(turn, before, ()).candidates
     return next((one for one in found if one.provenance is Provenance.USER_STATED), None)

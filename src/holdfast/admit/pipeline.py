@@ -16,23 +16,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.admit.echo import holds_list, is_echo, recited
-from holdfast.admit.extract import Candidate, Extractor, Proposal, answers_question
+from holdfast.admit.extract import AdmitWeights, Candidate, Extractor, Proposal, answers_question
 from holdfast.admit.floor import judge as judge_floor
 from holdfast.admit.ledger import Earlier, Ledger, SessionTurns, nearest_earlier
 from holdfast.admit.llm import Proposed, unpack
-from holdfast.admit.place import Notes, Placing
-from holdfast.admit.proposals import Asking, Embedded, Question, embed_claims
+from holdfast.admit.place import Notes, Placement
+from holdfast.admit.proposals import Embedded, ProposalQueue, Question, embed_claims
 from holdfast.admit.secrets import mask
 from holdfast.gate.own_words import OwnWords, own_words
 from holdfast.gate.salience import Salience
 from holdfast.gate.salience import judge as judge_salience
-from holdfast.gate.score import Signals, score
+from holdfast.gate.score import KNOWN_RECORDS, Signals, score
 from holdfast.gate.score import decide as decide_gate
-from holdfast.index.blocks import BlockCache
+from holdfast.index.blocks import BlockCache, IndexSizes
 from holdfast.index.vectors import vectors_stage
 from holdfast.model import Entry, Metadata, Origin, Role, Turn
 from holdfast.models.embedder import THRESHOLDS, Embedder
-from holdfast.settings import Settings
+from holdfast.settings import Settings, tuned
 from holdfast.store.snapshot import Snapshot
 from holdfast.store.store import Store
 from holdfast.store.types import ADMIT_STAGE, CLAIMS_PER_TURN, EPOCH_STAGE, Changes, Move, Space
@@ -74,10 +74,10 @@ class TurnReader:
         self._view = view
         self._embedder = embedder
         self._extractor = extractor
-        self._settings = settings.admit
+        self._settings = tuned(settings, AdmitWeights)
         self._own: dict[str, OwnWords] = {}
         self.proposals: Mapping[str, Metadata] = {}
-        """What the log holds of a model's proposals, by turn."""
+        """A model's proposals in the log, by turn."""
 
     def own_words(self, turn: Turn) -> OwnWords:
         if turn.id not in self._own:
@@ -94,11 +94,11 @@ class TurnReader:
         """By the turn's place in the log; what the log says a model proposed, else what rules find."""
         proposed = {turn.seq: self._proposed(turn) for turn, _ in said}
         by_rules = [(self.own_turn(turn), before) for turn, before in said if proposed[turn.seq] is None]
-        ruled = {turn.seq: found for (turn, _), found in zip(by_rules, self._extract(by_rules), strict=True)}
+        by_code = {turn.seq: found for (turn, _), found in zip(by_rules, self._extract(by_rules), strict=True)}
         found = {}
         for turn, before in said:
             model = proposed[turn.seq]
-            candidates = ruled[turn.seq] if model is None else model.candidates
+            candidates = by_code[turn.seq] if model is None else model.candidates
             found[turn.seq] = self._floored(candidates, before, self._most(turn))
         kept = {
             seq: tuple(_masked(one.candidate) for one in many if one.refused is None) for seq, many in found.items()
@@ -136,11 +136,11 @@ class TurnReader:
     def _floored(
         self, candidates: Sequence[Candidate], before: Sequence[Turn], most: int
     ) -> tuple[JudgedCandidate, ...]:
-        heard = _heard(self.just_before(before))
+        recent = _recent(self.just_before(before))
         found: list[JudgedCandidate] = []
         kept = 0
         for number, candidate in enumerate(candidates):
-            refused = self._refused(candidate, number, before, heard)
+            refused = self._refused(candidate, number, before, recent)
             if refused is None and kept >= most:
                 refused = ABOVE_THE_CAP
             kept += refused is None
@@ -148,7 +148,7 @@ class TurnReader:
         return tuple(found)
 
     def _refused(
-        self, candidate: Candidate, number: int, before: Sequence[Turn], heard: Sequence[str]
+        self, candidate: Candidate, number: int, before: Sequence[Turn], recent: Sequence[str]
     ) -> tuple[str, str] | None:
         if candidate.proposal is Proposal.SKIP:
             return "skipped", "its extractor proposed nothing"
@@ -157,7 +157,7 @@ class TurnReader:
             return refusal.reason.value, refusal.why
         if self._view.is_refused(mask(candidate.text).text):
             return "erased", "a record that said this was erased"
-        if not candidate.notes.get("confirmed") and is_echo(candidate.text, heard):
+        if not candidate.notes.get("confirmed") and is_echo(candidate.text, recent):
             return "echo", "it repeats what the assistant had just said"
         return None
 
@@ -166,8 +166,8 @@ def _masked(candidate: Candidate) -> Candidate:
     return replace(candidate, text=mask(candidate.text).text)
 
 
-def _heard(before: Sequence[Turn]) -> list[str]:
-    """What the user has just been told, so that saying it again is no news (ADMIT-4).
+def _recent(before: Sequence[Turn]) -> list[str]:
+    """Return what the user was just told, so that repeating it is not news (ADMIT-4).
 
     What was recalled for the session, and its rule files, are told by their form (admit/own_words.py) and by what they
     repeat (admit/echo.py): the log does not know what a context showed, and a rebuild must decide the same.
@@ -179,7 +179,7 @@ def _heard(before: Sequence[Turn]) -> list[str]:
 
 
 _Vector = NDArray[np.float32]
-_ALIKE = 3  # records that a line may repeat: a copy lies nearest, beside what was said of the same in other words
+_ALIKE = 3  # records that a line may repeat: a copy lies nearest, next to what was said of the same in other words
 _RECITED = ("echo", "it stands in a list that repeats what is remembered: a host's, not the user's")
 _AT_ONCE = 128  # turns read and compared together; with 20,000 records their products take 16 MB
 
@@ -196,7 +196,7 @@ class Judge:
         settings: Settings,
         cache: BlockCache,
         ledger: Ledger,
-        heard: SessionTurns,
+        recent: SessionTurns,
         *,
         asks: bool,
     ) -> None:
@@ -206,14 +206,14 @@ class Judge:
         self._settings = settings
         self._cache = cache
         self._ledger = ledger
-        self._heard = heard
+        self._recent = recent
         self._asks = asks
         self.changes = Changes(fingerprint=embedder.profile.fingerprint)
         self.question: Question | None = None
-        """What a chat model must be asked before the batch can go on."""
+        """Question for the chat model that the batch waits for."""
         self._notes = Notes(self.changes)
-        self._placing = Placing(namespace, embedder, settings, ledger, self.changes, self._notes, view.forgotten())
-        self._earlier = Earlier(view, (), heard)
+        self._placement = Placement(namespace, embedder, settings, ledger, self.changes, self._notes, view.forgotten())
+        self._earlier = Earlier(view, (), recent)
         self._reader = TurnReader(view, embedder, extractor, settings)
         self._salient: dict[str, Salience] = {}
         self._proposals: Mapping[str, Metadata] = {}
@@ -225,21 +225,21 @@ class Judge:
         `step_aside` is called between two of them.
         """
         turns = self._view.turns(seqs)
-        self._heard.look(self._view)
-        self._earlier = Earlier(self._view, [turns[seq] for seq in seqs], self._heard)
+        self._recent.look(self._view)
+        self._earlier = Earlier(self._view, [turns[seq] for seq in seqs], self._recent)
         said = [turns[seq] for seq in seqs if turns[seq].role is Role.USER]
         self._proposals = self._reader.proposals = self._view.proposals([turn.id for turn in said])
         stop = next((turn.seq for turn in said if self._asks and self._may_wait(turn)), seqs[-1])
         said = [turn for turn in said if turn.seq <= stop]
         if said:
             vectors = self._vectors(said)
-            crowds = nearest_earlier(
+            all_repeats = nearest_earlier(
                 self._view, self._namespace, self.changes.fingerprint, [turn.seq for turn in said], vectors,
                 self._embedder.profile.thresholds.repeat, self._cache,
             )  # fmt: skip
             for start in range(0, len(said), _AT_ONCE):
                 part = slice(start, start + _AT_ONCE)
-                waits = self._judge_some(said[part], vectors[part], crowds[part], step_aside)
+                waits = self._judge_some(said[part], vectors[part], all_repeats[part], step_aside)
                 if waits is not None:
                     return [seq for seq in seqs if seq < waits.seq]
         return [seq for seq in seqs if seq <= stop]
@@ -248,7 +248,7 @@ class Judge:
         self,
         said: Sequence[Turn],
         vectors: _Vector,
-        crowds: Sequence[Sequence[float]],
+        all_repeats: Sequence[Sequence[float]],
         step_aside: Callable[[], None],
     ) -> Turn | None:
         """Judge turns whose words are read together; the first that waits for a model, if one does."""
@@ -257,24 +257,23 @@ class Judge:
             self.changes.vectors += one.rows
         self._ledger.look_ahead(np.concatenate([vectors, *(one.vectors for one in read.values())]))
         rows = dict(zip(read, accumulate((len(one.kept) for one in read.values()), initial=len(said)), strict=False))
-        for row, (turn, crowd) in enumerate(zip(said, crowds, strict=True)):
+        for row, (turn, repeats) in enumerate(zip(said, all_repeats, strict=True)):
             step_aside()
-            if not self._judge_turn(turn, vectors[row], crowd, row, read.get(turn.seq), rows.get(turn.seq, 0)):
+            if not self._judge_turn(turn, vectors[row], repeats, row, read.get(turn.seq), rows.get(turn.seq, 0)):
                 return turn
         return None
 
     def _readable(self, turn: Turn) -> bool:
-        """Whether rules, or what a model proposed, may find something in it."""
+        """Return True if the rules or a model's proposal may find something in the turn."""
         return turn.origin is Origin.USER and self._salience(turn).salient and not (self._asks and self._may_wait(turn))
 
     def _salience(self, turn: Turn) -> Salience:
         if turn.id not in self._salient:
-            words = self._settings.gate.salient_words
-            self._salient[turn.id] = judge_salience(self._reader.own_words(turn).text, words)
+            self._salient[turn.id] = judge_salience(self._reader.own_words(turn).text)
         return self._salient[turn.id]
 
     def _may_wait(self, turn: Turn) -> bool:
-        """Whether a model is to be asked about this turn if the gate lets it through.
+        """Return True if a model should be asked about this turn when it passes the gate.
 
         Not if it was asked already, nor if the turn was admitted without it before a rebuild (INV-3).
         """
@@ -290,15 +289,15 @@ class Judge:
         return np.stack([np.frombuffer(stored[turn.seq], "<f4") for turn in said])
 
     def _judge_turn(
-        self, turn: Turn, vector: _Vector, crowd: Sequence[float], row: int, read: TurnReading | None, first: int
+        self, turn: Turn, vector: _Vector, repeats: Sequence[float], row: int, read: TurnReading | None, first: int
     ) -> bool:
         """False if it waits for a model; then nothing is noted of it yet.
 
         `row` and `first`: where the ledger looks ahead for the turn, and for the first statement read out of it.
         """
-        known = self._ledger.nearest(vector, turn.seq, self._settings.gate.known_records, own=False, row=row)
+        known = self._ledger.nearest(vector, turn.seq, KNOWN_RECORDS, own=False, row=row)
         signals = score(
-            turn.text, [cosine for _, cosine in known], crowd, self._settings.gate, self._embedder.profile.thresholds
+            turn.text, [cosine for _, cosine in known], repeats, self._settings.gate, self._embedder.profile.thresholds
         )
         verdict = decide_gate(self._salience(turn), signals, self._settings.gate)
         yields = verdict.yields and turn.origin is Origin.USER
@@ -312,7 +311,7 @@ class Judge:
 
     def _ask(self, turn: Turn, vector: _Vector, before: Sequence[Turn]) -> Question:
         """The model is shown the user's own words, and the records it may propose to replace."""
-        near = self._ledger.nearest(vector, turn.seq, self._settings.admit.records_shown, own=False)
+        near = self._ledger.nearest(vector, turn.seq, tuned(self._settings, AdmitWeights).records_shown, own=False)
         known = tuple(one for one, cosine in near if cosine >= self._embedder.profile.thresholds.related)
         spoken = tuple(
             self._reader.own_turn(one) if one.role is Role.USER else one for one in self._reader.just_before(before)
@@ -328,7 +327,7 @@ class Judge:
             self._notes.count(turn, "others' words")
             return
         if own.parts:
-            self._notes.tell(turn.id, turn, "set aside", own.told)
+            self._notes.tell(turn.id, turn, "set aside", own.summary)
         self._notes.tell(turn.id, turn, "gated" if yields else "not promoted", reason, g=signals.g)
         if not yields:
             self._notes.count(turn, "not salient" if reason.startswith("not salient") else "below the threshold")
@@ -347,21 +346,21 @@ class Judge:
             if refused := one.refused or next(kept):
                 self._refuse(turn, one.candidate.text, *refused)
         seqs = {one.id: one.seq for one in (*read.before, turn)} if read.kept else {}
-        replaced = self._placing.replaced_by(turn, self._reader.own_words(turn).text, read.kept, read.vectors, first)
+        replaced = self._placement.replaced_by(turn, self._reader.own_words(turn).text, read.kept, read.vectors, first)
         for number, (candidate, vector) in enumerate(zip(read.kept, read.vectors, strict=True)):
             if late[number] is None:
                 sources = tuple(seqs[turn_id] for turn_id in candidate.turn_ids if turn_id in seqs)
-                self._placing.place(turn, candidate, vector, number, g, sources, first + number, replaced[number])
+                self._placement.place(turn, candidate, vector, number, g, sources, first + number, replaced[number])
 
     def _refused_late(self, turn: Turn, read: TurnReading, first: int) -> list[tuple[str, str] | None]:
-        """What refuses each of those that passed the floor, now that it is known what was remembered before."""
+        """Return the reason to refuse each candidate that passed the floor, given what was remembered before."""
         said = recited(
             self._reader.own_words(turn).text,
             [one.text for one in read.kept],
             lambda number: [
                 one.text for one in self._ledger.ever(read.vectors[number], turn.seq, _ALIKE, first + number)
             ],
-            self._settings.admit.recited_lines,
+            tuned(self._settings, AdmitWeights).recited_lines,
         )
         late: list[tuple[str, str] | None] = []
         for number in range(len(read.kept)):
@@ -375,7 +374,7 @@ class Judge:
 
 
 def _passed(view: Snapshot) -> int:
-    """How far admission had come when the views were last dropped: turns up to there are not asked about any more."""
+    """Return the position of admission when the views were last dropped: no model is asked about turns up to there."""
     upto = [act.payload.get("upto") for act in view.acts(ADMIT_STAGE) if act.entry is Entry.REBUILD]
     return max((one for one in upto if isinstance(one, int)), default=0)
 
@@ -391,7 +390,7 @@ class Admission:
         extractor: Extractor,
         settings: Settings,
         cache: BlockCache,
-        asking: Asking | None = None,
+        asking: ProposalQueue | None = None,
     ) -> None:
         self._store = store
         self._namespace = namespace
@@ -401,13 +400,13 @@ class Admission:
         self._cache = cache
         self._asking = asking
         self._held = -1
-        """Where the cursor stands while a model is asked about the next turn."""
+        """Position of the cursor while a model is asked about the next turn."""
         # The ledger of the last batch, the state of the store that it belongs to, and the last record it was read up
         # to: if nobody changed one since, it is enough to read on from there.
         self._ledger: Ledger | None = None
         self._state = _State()
         self._upto = 0
-        self._heard = SessionTurns(settings.admit.turns_heard)
+        self._recent = SessionTurns(tuned(settings, AdmitWeights).turns_before)
 
     @property
     def degraded(self) -> str | None:
@@ -429,16 +428,15 @@ class Admission:
                 Space.RECORD, view.cursor(vectors_stage(Space.RECORD, fingerprint)), 1
             ):
                 return 0
-            seqs = [
-                one.num for one in view.documents(Space.TURN, done, self._settings.index.batch) if one.num <= embedded
-            ]
+            turns = view.documents(Space.TURN, done, tuned(self._settings, IndexSizes).batch)
+            seqs = [one.num for one in turns if one.num <= embedded]
             if not seqs:
                 return 0
             state = _State(fingerprint, view.cursor(EPOCH_STAGE), view.forgotten(), view.erasures(), done)
             ledger = self._read_ledger(view, state)
             judge = Judge(
                 view, self._namespace, self._embedder, self._extractor, self._settings, self._cache, ledger,
-                self._heard, asks=self._asking is not None,
+                self._recent, asks=self._asking is not None,
             )  # fmt: skip
             judged = judge.judge(seqs, step_aside)
         if self._asking is not None and judge.question is not None:
@@ -465,7 +463,7 @@ class Admission:
 
 @dataclass(frozen=True)
 class _State:
-    """What a ledger depends on, beside records that are added. An erase changes some that were judged long ago."""
+    """State that a ledger depends on, besides added records. An erase changes some that were judged long ago."""
 
     fingerprint: str = ""
     epoch: int = 0
@@ -487,7 +485,7 @@ def gating_scalar(
     vector = embedder.embed([text])[0]
     next_line = view.end() + 1
     ledger = Ledger(view.record_states(profile.fingerprint))
-    known = ledger.nearest(vector, next_line, settings.gate.known_records, own=True)
+    known = ledger.nearest(vector, next_line, KNOWN_RECORDS, own=True)
     repeated = nearest_earlier(
         view, namespace, profile.fingerprint, [next_line], vector[None], profile.thresholds.repeat, cache
     )

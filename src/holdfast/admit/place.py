@@ -10,18 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.admit.compare import is_replaced
-from holdfast.admit.extract import Candidate
+from holdfast.admit.extract import AdmitWeights, Candidate
 from holdfast.admit.ledger import Ledger
 from holdfast.admit.merge import Add, Drop, Likeness, Merge, Neighbour, Statement, Supersede, Verdict, compare
 from holdfast.admit.merge import decide as decide_merge
 from holdfast.model import Decision, Kind, Record, Turn
 from holdfast.models.embedder import Embedder
-from holdfast.settings import Settings
+from holdfast.settings import Settings, tuned
 from holdfast.store.types import Changes, NewRecord, RecordMerge, RecordRetirement
+
+_NEIGHBOURS = 8  # live records a candidate is compared with: the nearest, and as many with words in common
 
 
 class Notes:
-    """What is told and counted of a turn, among the changes of its batch."""
+    """Notes and counts of a turn, among the changes of its batch."""
 
     def __init__(self, changes: Changes) -> None:
         self._changes = changes
@@ -34,7 +36,7 @@ class Notes:
         self._changes.counters[turn.at.date().isoformat(), name] += 1
 
 
-class Placing:
+class Placement:
     def __init__(
         self,
         namespace: str,
@@ -114,7 +116,7 @@ class Placing:
 
     def _neighbours(self, turn: Turn, candidate: Candidate, vector: NDArray[np.float32], row: int) -> list[Neighbour]:
         """The records it may repeat, which are near in meaning, and those it may replace, which share its words."""
-        count = self._settings.merge.neighbours
+        count = _NEIGHBOURS
         near = self._ledger.nearest(vector, turn.seq, count, own=True, row=row)
         akin = self._ledger.akin(candidate.text, vector, turn.seq, count)
         found = {one.id: (one, cosine) for one, cosine in (*near, *akin)}
@@ -127,7 +129,7 @@ class Placing:
         ]  # fmt: skip
 
     def _said_before(self, turn: Turn, candidate: Candidate, vector: NDArray[np.float32]) -> Drop | None:
-        """What was replaced is no news when a history is handed over again; said after its end it is."""
+        """Drop a replaced statement when a history is imported again; said again after its end, it is news."""
         same = self._settings.merge.same or self._thresholds.same
         for old in self._ledger.outlived(vector, turn.seq, turn.at, same):
             if compare(candidate.text, old.text).likeness is Likeness.SAME:
@@ -137,7 +139,7 @@ class Placing:
     def _compared(self, candidate: Candidate, neighbours: Sequence[Neighbour]) -> dict[str, object]:
         """The nearest record as it stood, for `tune similarity`: a merge may change its text."""
         nearest = max(neighbours, key=lambda near: (near.cosine, near.id), default=None)
-        if nearest is None or nearest.cosine < self._settings.admit.noted_cosine:
+        if nearest is None or nearest.cosine < tuned(self._settings, AdmitWeights).noted_cosine:
             return {}
         cosine = round(nearest.cosine, 4)
         return {"compared": {"with": nearest.id, "cosine": cosine, "said": candidate.text, "known": nearest.text}}

@@ -1,4 +1,4 @@
-"""Asking a chat model about turns, off everybody's path: what it proposes goes into the log before anything uses it.
+"""Ask a chat model about turns in the background; its proposals go into the log before anything uses them.
 
 Admission stands before one turn at a time (admit/pipeline.py) and hands it over as a question; a thread of its own
 asks, so that neither ingest nor the other views ever wait for a model. A failure is retried with growing waits (SAL-5);
@@ -19,13 +19,14 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.admit.extract import AdmitWeights
 from holdfast.admit.llm import LlmExtractor, pack, pack_refusal
 from holdfast.admit.secrets import mask
 from holdfast.errors import Closed, HoldfastError, ModelError
 from holdfast.model import Action, Clock, Entry, Metadata, Record, Turn
-from holdfast.models.chat import GuardedChat, open_chat
+from holdfast.models.chat import ChatLimits, GuardedChat, open_chat
 from holdfast.models.embedder import Embedder, round_to_half
-from holdfast.settings import ChatSettings, Settings
+from holdfast.settings import Settings, tuned
 from holdfast.store.snapshot import Snapshot
 from holdfast.store.store import Store
 from holdfast.store.types import ADMIT_STAGE, CLAIMS_PER_TURN, Changes, Move, Space
@@ -72,30 +73,28 @@ _CLOSE_S = 0.2  # a call on the wire is not waited for longer than this; it ends
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A turn whose proposals the log does not hold yet, with what the model is shown beside it."""
+    """A turn whose proposals the log does not hold yet, with what the model is shown next to it."""
 
     turn: Turn
     before: tuple[Turn, ...]
     known: tuple[Record, ...]
     seen: int | None = None
-    """Where the log ended when all this was read."""
+    """End of the log when all this was read."""
 
 
-def open_asking(
+def open_proposals(
     store: Store, settings: Settings, clock: Clock, settled: Callable[[str], None] = lambda namespace: None
-) -> Asking | None:
+) -> ProposalQueue | None:
     """Open the chat model that the settings name, ready to be asked; None if they name none."""
-    chat = open_chat(
-        settings.chat.model, timeout_s=settings.chat.timeout_s, max_reply_chars=settings.chat.max_reply_chars,
-        first_wait_s=settings.chat.retry_s, longest_wait_s=settings.chat.longest_retry_s,
-    )  # fmt: skip
+    limits = tuned(settings, ChatLimits)
+    chat = open_chat(limits.model, limits.timeout_s, limits.max_reply_chars, limits.retry_s, limits.longest_retry_s)
     if chat is None:
         return None
-    extractor = LlmExtractor(chat, settings.admit, timeout_s=settings.chat.timeout_s)
-    return Asking(store, chat, extractor, settings.chat, clock, settled)
+    extractor = LlmExtractor(chat, tuned(settings, AdmitWeights), timeout_s=limits.timeout_s)
+    return ProposalQueue(store, chat, extractor, limits, clock, settled)
 
 
-class Asking:
+class ProposalQueue:
     """Asks the chat model about turns, off everybody's path: one question per namespace at a time, a few at once.
 
     `settled` is called with the namespace when a question was settled, by this process or another.
@@ -106,7 +105,7 @@ class Asking:
         store: Store,
         chat: GuardedChat,
         extractor: LlmExtractor,
-        settings: ChatSettings,
+        settings: ChatLimits,
         clock: Clock,
         settled: Callable[[str], None],
     ) -> None:
@@ -147,7 +146,7 @@ class Asking:
         return namespace in self._questions
 
     def close(self) -> None:
-        """Stop. A question that is on the wire is asked again by whoever opens the store next."""
+        """Stop. A question that is on the wire is asked again by the next process that opens the store."""
         self._stop.set()
         with self._changed:
             self._changed.notify_all()
@@ -227,25 +226,25 @@ class Asking:
             self._store.propose(namespace, action, turn.seq, question.seen)
 
     def _is_settled(self, namespace: str, turn: Turn) -> bool:
-        """Whether the log has it by now, or admission went past it (a process without a model may have)."""
+        """Return True if the log has it by now, or admission passed it (in a process without a model)."""
         with self._store.snapshot(namespace) as view:
             return view.cursor(ADMIT_STAGE) >= turn.seq or turn.id in view.proposals([turn.id])
 
     def _note(self, namespace: str, why: str) -> None:
-        told = mask(why).text  # it may quote what a server said
+        reason = mask(why).text  # it may quote what a server said
         if self.degraded is None:
-            _log.warning("%s: %s", namespace, told)
-        self.degraded = told
+            _log.warning("%s: %s", namespace, reason)
+        self.degraded = reason
 
 
-# --- The vectors of what admission reads out of turns, kept beside the turns: a rebuild asks no model (INV-3).
+# --- The vectors of what admission reads out of turns, kept next to the turns: a rebuild asks no model (INV-3).
 #
 # A record keeps the vector of its own text, but a candidate that was merged or dropped leaves none, and a rebuild
 # has to compare it again.
 
 
 _ROOM = CLAIMS_PER_TURN
-"""Those beyond, if anybody lets a turn make so many, are embedded again."""
+"""Claims beyond this number are embedded again."""
 _DIGEST = 16
 
 

@@ -1,7 +1,7 @@
 """Secrets by the shape of their value: found, named and masked before a text leaves the log (ADMIT-7).
 
 The rules have gitleaks' shape (a prefix or a keyword, a pattern, a test of the value) and are our own. Each pattern
-reads a text once, whoever wrote it: it begins with a fixed string and only where a run of its own characters begins,
+reads a text once, also a hostile one: it begins with a fixed string and only where a run of its own characters begins,
 and what repeats is possessive or bounded.
 """
 
@@ -79,7 +79,7 @@ _RANDOM = re.compile(
 
 
 def _random(value: str) -> bool:
-    """Whether a part of the value was made by a machine."""
+    """Return True if a part of the value looks machine-made."""
     return _RANDOM.search(value, 0, _ENOUGH) is not None
 
 
@@ -262,7 +262,7 @@ def _is_named_secret(value: str, strong: bool, match: re.Match[str], text: str) 
 
 @cache  # a few dozen spellings
 def _meaning(name: str) -> tuple[str, bool]:
-    """What the name is called in the mask, and whether its value is a secret whatever it looks like."""
+    """Return the name for the mask, and True if its value is a secret whatever it looks like."""
     if any(re.fullmatch(strong, name) for strong in _STRONG):
         return ("pin" if name.startswith("pin") else "password"), True
     return ("credentials" if name.startswith("cred") else "key" if "key" in name else name), False

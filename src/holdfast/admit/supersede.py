@@ -1,6 +1,6 @@
-"""Whether a new statement replaces an old one, decided without a model (MERGE-4).
+"""Decide without a model if a new statement replaces an old one (MERGE-4).
 
-Precision comes first: a wrongly retired fact is lost to live recall, a stale one beside the new is only ranked lower.
+Precision comes first: a wrongly retired fact is lost to live recall, a stale one next to the new is only ranked lower.
 So a replacement needs a reason that can be told: one frame with one value, one attribute of one subject, an explicit
 word of change, or the denial of what was said. Changes in other words are the reader's to notice (admit/compare.py).
 """
@@ -19,7 +19,7 @@ from holdfast.admit.values import ParsedStatement, WordKind
 from holdfast.text.vocabulary import word_set
 
 MOST_CHARS = 600
-"""A claim is a sentence. Longer texts are kept beside one another, never retired by rules made for sentences."""
+"""A claim is a sentence. Longer texts are kept next to one another, never retired by rules made for sentences."""
 
 
 def replaces(new: str, old: str) -> Replacement | None:
@@ -43,7 +43,7 @@ def replaces(new: str, old: str) -> Replacement | None:
 
 
 def _by_clause(old: str, clause: str, new: str) -> Iterator[Replacement | None]:
-    """What each way to a finding says of one clause of the new text; the next is asked only if this one is not sure."""
+    """Yield the finding of each rule about one clause of the new text, lazily: a sure one ends the search."""
     before, after = reading_of(old), reading_of(clause)
     if turned(old) != turned(clause):
         yield denial(before, after, clause)
@@ -54,7 +54,7 @@ def _by_clause(old: str, clause: str, new: str) -> Iterator[Replacement | None]:
 
 
 def _alike_at_an_end(old: ParsedStatement, new: ParsedStatement) -> bool:
-    """Whether the sentences may share a frame at all: one that has them begin or end alike."""
+    """Return True if the sentences may share a frame: they begin or end alike."""
     if not new.words:
         return False
     if old.words[-1].key in new.keys:
@@ -70,7 +70,7 @@ def _stronger(first: Replacement | None, second: Replacement | None) -> Replacem
 
 @lru_cache(maxsize=REMEMBERED)
 def _signature(text: str) -> frozenset[str]:
-    """What two statements must share a part of for one to replace the other: words that tell, attributes, tools."""
+    """Return the content words, attributes and tools of which two statements must share one to replace each other."""
     words = frozenset(
         word.key for word in reading_of(text).words if word.kind not in _SMALL and word.key not in _COMMON
     )

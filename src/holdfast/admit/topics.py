@@ -24,7 +24,7 @@ from holdfast.text.vocabulary import (
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """What the comparison found; neither `sure` nor `alone` means: keep both, and say so."""
+    """Result of the comparison; neither `sure` nor `alone` means: keep both, and say so."""
 
     sure: bool
     reason: str
@@ -81,7 +81,7 @@ _VAGUE = word_set(
 )
 """Too common to say what a sentence is about, or the change itself."""
 _VERBS = TIES - word_set("rent lease train code study host")
-"""What only ties a thing to its owner; those left out are things as well."""
+"""Verbs that only connect a thing with its owner, without those that are things as well."""
 _ENDINGS = ("ations", "ation", "ition", "ions", "ion", "ments", "ment", "ings", "ing", "ate", "er", "e", "s")
 _SHORTEST_ROOT = 3
 
@@ -100,7 +100,7 @@ _CHANGED = re.compile(rf"\b{either(_CHANGES)}\b", re.IGNORECASE)
 
 @lru_cache(maxsize=REMEMBERED)
 def changed(text: str) -> bool:
-    """Whether the sentence says of itself that something is no longer as it was."""
+    """Return True if the sentence states that something has changed."""
     return _CHANGED.search(text) is not None
 
 
@@ -115,7 +115,7 @@ def root(key: str) -> str:
 
 @lru_cache(maxsize=REMEMBERED)
 def topics(text: str) -> frozenset[str]:
-    """What the sentence is about."""
+    """Return the topics of the sentence."""
     return topics_of(reading_of(text))
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.admit.extract import AdmitWeights
 from holdfast.admit.merge import Likeness, compare
 from holdfast.admit.secrets import mask
 from holdfast.errors import InputError
@@ -23,23 +24,23 @@ from holdfast.index.vectors import matrix
 from holdfast.model import Origin, Role
 from holdfast.models.embedder import Profile
 from holdfast.results import Pair, ThresholdFigures, Tuning
-from holdfast.settings import Settings
+from holdfast.settings import Settings, tuned
 from holdfast.store.snapshot import Snapshot
 from holdfast.store.types import Space
 from holdfast.text.jsonio import parse_json_lines, read_text_file
 
 _AROUND = (-0.10, -0.05, 0.0, 0.03, 0.06)
-_STOPPED_SHARE = 4  # of the sample one in so many is a pair that the guard stops: what it misses is seen there
+_STOPPED_SHARE = 4  # one in this many of the sample is a pair that the guard stops: what it misses is seen there
 _FORM = '{"new": TEXT, "old": TEXT, "cosine": 0.93, "same": true}, as `tune similarity --json` gives it'
 
 
 def around(threshold: float, lowest: float) -> tuple[float, ...]:
-    """Thresholds to look at beside the one in use."""
+    """Thresholds to look at next to the one in use."""
     return tuple(sorted({round(min(1.0, max(lowest, threshold + step)), 4) for step in _AROUND}))
 
 
 def weigh(new: str, old: str, cosine: float, of: str, same: bool | None = None) -> Pair:
-    """What the value guard says of two texts that the cosine proposes."""
+    """Judge two texts that the cosine proposes, with the value guard."""
     comparison = compare(new, old)
     return Pair(new, old, cosine, of, comparison.likeness is not Likeness.DIFFERENT, comparison.reason, same)
 
@@ -55,8 +56,8 @@ def _figures(compared: int, pairs: Sequence[Pair], judged: Sequence[Pair], thres
     near = [pair for pair in pairs if pair.cosine >= threshold]
     copies = sum(_is_copy(pair) for pair in near)
     merges = sum(pair.merges for pair in near) - copies
-    told = [pair for pair in judged if pair.cosine >= threshold and not _is_copy(pair)]
-    merged = [pair for pair in told if pair.merges]
+    near = [pair for pair in judged if pair.cosine >= threshold and not _is_copy(pair)]
+    merged = [pair for pair in near if pair.merges]
     wrong = sum(pair.same is False for pair in merged)
     return ThresholdFigures(
         threshold=threshold,
@@ -69,7 +70,7 @@ def _figures(compared: int, pairs: Sequence[Pair], judged: Sequence[Pair], thres
         judged=len(merged),
         false_merges=wrong,
         false_merge_rate=round(wrong / len(merged), 4) if merged else None,
-        missed=sum(pair.same is True and not pair.merges for pair in told),
+        missed=sum(pair.same is True and not pair.merges for pair in near),
     )
 
 
@@ -132,7 +133,7 @@ def _read(given: Sequence[tuple[str, object]]) -> list[Pair]:
     return judged
 
 
-# --- Pairs that lie close: what the similarity gate compared, and the user's turns beside their nearest earlier
+# --- Pairs that lie close: what the similarity gate compared, and the user's turns next to their nearest earlier
 # ones.
 
 
@@ -141,11 +142,11 @@ _ROWS = 512  # turns compared with all before them in one product
 
 
 def pairs_of_records(view: Snapshot, lowest: float) -> tuple[int, list[Pair]]:
-    """How many candidates were placed, and those with a record at least this near, as it stood then."""
-    told = view.decisions(_PLACED)
+    """Return the number of placed candidates, and those with a record at least this near at that time."""
+    decisions = view.decisions(_PLACED)
     pairs = []
     candidates = 0
-    for _, decision in told:
+    for _, decision in decisions:
         if "record" not in decision.details:  # a record's own receipt of the same event
             continue
         candidates += 1
@@ -206,16 +207,16 @@ def tune(
     judged: Iterable[Mapping[str, object] | Pair] | None,
     settings: Settings,
 ) -> Tuning:
-    noted = settings.admit.noted_cosine
+    noted = tuned(settings, AdmitWeights).noted_cosine
     used = settings.merge.same or profile.thresholds.same
     asked = _checked(thresholds, noted) if thresholds is not None else around(used, noted)
-    told = read_judgements(judged or ())
+    known = read_judgements(judged or ())
     placed, of_records = pairs_of_records(view, asked[0])
-    turns, of_turns = pairs_of_turns(view, profile.fingerprint, asked[0], settings.admit.tuned_turns)
+    turns, of_turns = pairs_of_turns(view, profile.fingerprint, asked[0], tuned(settings, AdmitWeights).tuned_turns)
     return Tuning(
         threshold=used,
-        records=figures(placed, of_records, [pair for pair in told if pair.of == "record"], asked),
-        turns=figures(turns, of_turns, [pair for pair in told if pair.of != "record"], asked),
+        records=figures(placed, of_records, [pair for pair in known if pair.of == "record"], asked),
+        turns=figures(turns, of_turns, [pair for pair in known if pair.of != "record"], asked),
         sample=draw([*of_records, *of_turns], sample),
     )
 

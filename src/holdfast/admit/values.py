@@ -194,7 +194,7 @@ def read_number_words(words: Sequence[str], at: int) -> tuple[float, int, bool] 
 
 
 def scale_of(word: str) -> float | None:
-    """What "thousand" or "million" after digits multiplies by."""
+    """Return the factor of "thousand" or "million" after digits."""
     value = _SCALES.get(word)
     return float(value) if value else None
 
@@ -232,7 +232,7 @@ def plain_number(value: float) -> str:
 
 
 class WordKind(StrEnum):
-    """What a deciding word is; the receipt names it when two texts differ in one."""
+    """Kind of a deciding word, as the receipt names it when two texts differ in one."""
 
     NUMBER = "number"
     TIME = "time"
@@ -262,12 +262,12 @@ class Word(NamedTuple):
     past: bool = False
     """A simple past ("lived"), as opposed to "has lived", "was given" and "lives"."""
     start: int = 0
-    """Where it stands among the plain words of the sentence."""
+    """Position among the plain words of the sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedStatement:
-    """What a sentence says, word for deciding word."""
+    """The deciding words of a sentence."""
 
     words: tuple[Word, ...]
     tail: tuple[str, ...] = ()
@@ -402,7 +402,7 @@ def _gather(pieces: list[_Piece]) -> ParsedStatement:
             lead.clear()
             at += taken
             continue
-        kind_key = _plain(piece) if piece.text not in _BY_COMPANY else _beside(piece, words, at)
+        kind_key = _plain(piece) if piece.text not in _BY_NEIGHBOUR else _beside(piece, words, at)
         if kind_key is None:
             lead.append(POSSESSIVES.get(piece.text, piece.text))
         else:
@@ -460,7 +460,7 @@ def _value(pieces: list[_Piece], words: list[str], at: int) -> tuple[tuple[str, 
 
 @lru_cache(maxsize=_KNOWN_WORDS)
 def _begins_value(word: str) -> bool:
-    """Whether `_value` finds anything that starts with this word: few words do, and each is asked."""
+    """Return True if `_value` may find something that starts with this word: few words do, and every word is tested."""
     return (
         not word.isalpha()
         or word in WEEKDAYS
@@ -476,7 +476,7 @@ _NEAR_DAYS = frozenset({"today", "tomorrow", "yesterday", "tonight"})
 
 
 def _ends_time(after: str) -> bool:
-    """Whether the word after a bare number lets it be an hour: "at 10 now", but not "at 10 Downing Street"."""
+    """Return True if the word after a bare number lets it be an hour: "at 10 now", not "at 10 Downing Street"."""
     return not after or after in STRUCTURE or after in FILLERS or after in WEAK_PREPOSITIONS or after in _HOUR_ENDS
 
 
@@ -514,7 +514,7 @@ def _hour(words: list[str], at: int) -> int | None:
 
 
 def _is_month(pieces: list[_Piece], words: list[str], at: int) -> bool:
-    """Whether "may" or "march" is the month: with a capital inside a sentence, after "in", beside a day."""
+    """Return True if "may" or "march" is the month: with a capital inside a sentence, after "in", next to a day."""
     if words[at] not in ("may", "march", "mar", "jun", "dec", "oct", "jan", "feb", "apr", "jul", "aug", "sep", "nov"):
         return True
     before = words[at - 1] if at else ""
@@ -524,7 +524,7 @@ def _is_month(pieces: list[_Piece], words: list[str], at: int) -> bool:
 
 
 def _beside(piece: _Piece, words: list[str], at: int) -> tuple[str, WordKind] | None:
-    """As _plain, of a word that the ones beside it decide."""
+    """As _plain, of a word that the ones next to it decide."""
     if piece.text == "left":
         side = at and words[at - 1] in _SIDE_LEADS and not piece.capital
         return ("left", WordKind.PLAIN) if side else _plain(piece)
@@ -533,7 +533,7 @@ def _beside(piece: _Piece, words: list[str], at: int) -> tuple[str, WordKind] | 
     return ("about", WordKind.HEDGE) if near_number else (piece.text, WordKind.PLACE)
 
 
-_BY_COMPANY = frozenset({"about", "around", "left"})
+_BY_NEIGHBOUR = frozenset({"about", "around", "left"})
 
 
 @lru_cache(maxsize=_KNOWN_WORDS)

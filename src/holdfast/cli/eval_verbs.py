@@ -137,14 +137,15 @@ def extractors(
 
     [dim]holdfast eval extractors talk.jsonl --first rules --second http://127.0.0.1:11434/v1#qwen3[/dim]
     """
+    from holdfast.admit.extract import AdmitWeights
     from holdfast.probe.extractors import compare, open_extractor, read_labelled_file
-    from holdfast.settings import load_settings
+    from holdfast.settings import load_settings, tuned
 
     settings = load_settings()
     labelled = read_labelled_file(file)
     both = open_extractor(first, settings), open_extractor(second, settings)
     with progress_bar("extracting") as progress:
-        return compare(*both, labelled, settings.admit.own_chars, progress)
+        return compare(*both, labelled, tuned(settings, AdmitWeights).own_chars, progress)
 
 
 @command("eval_verbs.show_noise")
@@ -242,7 +243,7 @@ def show_sweep(tried: Sweep) -> None:
     if low <= 0:
         out.print("This may still be chance: use more probes before you change anything.")
     for name, value in tried.best.settings.items():
-        out.print(Text(f"to use it: HOLDFAST_RECALL__{name.upper()}={value:g}", style="dim"))
+        out.print(Text(f"to use it: HOLDFAST_RECALL__WEIGHTS__{name.upper()}={value:g}", style="dim"))
 
 
 def _named(one: Tried) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 
 Rules = Annotated[list[str] | None, option("Rule file for every context; repeatable.", "--rules", metavar="FILE")]
 Bound = Annotated[bool, option("Serve only the memory of --namespace.", "--bound")]
-
-
 TrustRoles = Annotated[
     bool, option("Store what MCP clients write as the user's own words, not as an agent's notes.", "--trust-roles")
 ]
@@ -101,8 +100,7 @@ def serve(
         option("Additional token that opens only this namespace; repeatable.", "--token-for", metavar="NAME=FILE"),
     ] = None,
     processes: Annotated[
-        int,
-        option("Number of server processes; start with one per core.", "--processes", min=1, max=64, metavar="N"),
+        int, option("Number of server processes; start with one per core.", "--processes", min=1, max=64, metavar="N")
     ] = 1,
     trust_roles: TrustRoles = False,
     all_tools: AllTools = False,
@@ -115,8 +113,9 @@ def serve(
     """
     from holdfast.serve.mcp.tools import Offer
     from holdfast.serve.process import log_to_stderr
-    from holdfast.serve.run_http import Binding, check_binding, run_http
 
+    with _extra("serving over HTTP"):
+        from holdfast.serve.run_http import Binding, check_binding, run_http
     offer = Offer(all_tools, structured)
     binding = Binding(host, port, tuple(known_as or ()), allow_remote, token_file, _token_files(token_for or []), offer)
     check_binding(binding)
@@ -127,6 +126,17 @@ def serve(
         typer.echo(json.dumps(started) if as_json else f"{url} (the token is in {token})")
 
     run_http(_memories(target, bound, trust_roles), binding, tuple(rules or ()), announce, processes)
+
+
+@contextmanager
+def _extra(feature: str) -> Iterator[None]:
+    """Report a missing package of the extra that serves."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("holdfast"):
+            raise
+        raise MissingExtra(feature, "serve") from error
 
 
 def _token_files(given: list[str]) -> tuple[tuple[str, Path], ...]:
@@ -170,9 +180,10 @@ def mcp(
     if reader.unused():  # it was only tried
         return
 
-    from holdfast.serve.mcp.transports import run_mcp
     from holdfast.serve.process import end_in_time, log_to_stderr
 
+    with _extra("the MCP server"):
+        from holdfast.serve.mcp.transports import run_mcp
     log_to_stderr()
     # Bound: a client on stdio cannot name another memory, and must not reach one by accident.
     with closing(_memories(target, bound=True, trust_roles=trust_roles)()) as memories:

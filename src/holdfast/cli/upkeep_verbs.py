@@ -19,7 +19,7 @@ from holdfast.errors import InputError
 from holdfast.serve.reference import PARAMETERS as HELP
 
 if TYPE_CHECKING:
-    from holdfast.results import EraseResult, JanitorResult, Proof, RebuildAnswer, StoreAnswer, Tended
+    from holdfast.results import EraseResult, JanitorChange, JanitorResult, Proof, RebuildAnswer, StoreAnswer
     from holdfast.store.store import Store
     from holdfast.upkeep.findings import CheckResult, Diagnosis
 
@@ -79,7 +79,7 @@ def doctor(
     }
     given = {name: share for name, share in limits.items() if share is not None}
     settings = load_settings()
-    settings = replace(settings, doctor=replace(settings.doctor, **given))  # type: ignore[arg-type]  # floats, all
+    settings = replace(settings, doctor=replace(settings.doctor, **given))
     if path is not None and Path(path).is_file() and is_store_file(Path(path)):
         target, path = replace(target, store=path), None
     if path is not None:
@@ -306,7 +306,7 @@ def show_janitor(made: JanitorResult) -> None:
         out.print(f"  unchanged, {printable(reason)}: {count:,}")
 
 
-def _change(one: Tended) -> str:
+def _change(one: JanitorChange) -> str:
     before = f"{one.provenance.value} {one.confidence:g}"
     if one.new_provenance is None:
         return f"{before} → hidden"

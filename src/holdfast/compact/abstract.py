@@ -21,12 +21,18 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from holdfast.admit.secrets import mask
 from holdfast.admit.values import WordKind, read
-from holdfast.compact.prepare import ClusterText, Excerpt, read_cluster, sentences_with_placeholders, speaker_of
+from holdfast.compact.prepare import (
+    ClusterText,
+    CompactSizes,
+    Excerpt,
+    read_cluster,
+    sentences_with_placeholders,
+    speaker_of,
+)
 from holdfast.compact.summarize import Summary, SummaryLine, build_summary, day_of, max_summary_chars, summarize_cluster
 from holdfast.errors import ModelError
 from holdfast.model import Turn
 from holdfast.models.chat import Chat, Message, Schema, strip_fence
-from holdfast.settings import CompactSettings
 from holdfast.text.time import MONTH, MONTH_NUMBER, read_spans
 from holdfast.text.words import FUNCTION_WORDS, fold, sentences, terms
 
@@ -99,9 +105,9 @@ class Outcome:
     reason: str = ""
 
 
-def deserves_model(mean_g: float, namespace_means: Sequence[float], settings: CompactSettings | None = None) -> bool:
+def deserves_model(mean_g: float, namespace_means: Sequence[float], settings: CompactSizes | None = None) -> bool:
     """Return True for a cluster whose user turns have a high mean G, or one in the namespace's top fifth."""
-    settings = settings or CompactSettings()
+    settings = settings or CompactSizes()
     if mean_g >= settings.mean_g:
         return True
     if not settings.top_fifth or not namespace_means or mean_g <= 0:
@@ -109,9 +115,9 @@ def deserves_model(mean_g: float, namespace_means: Sequence[float], settings: Co
     return sum(mean > mean_g for mean in namespace_means) < len(namespace_means) / 5
 
 
-def abstract(excerpts: Sequence[Excerpt], chat: Chat, settings: CompactSettings | None = None) -> Outcome:
+def abstract(excerpts: Sequence[Excerpt], chat: Chat, settings: CompactSizes | None = None) -> Outcome:
     """Return the model's summary if it passes the checks, else the extractive one and the reason. Never raises."""
-    settings = settings or CompactSettings()
+    settings = settings or CompactSizes()
     cluster = read_cluster(excerpts, settings)
     extracted = summarize_cluster(excerpts, cluster, settings)
     if extracted is None:
@@ -124,7 +130,7 @@ def abstract(excerpts: Sequence[Excerpt], chat: Chat, settings: CompactSettings 
         return Outcome(extracted, f"the chat model's summary was not taken: {rejection}")
 
 
-def _ask(excerpts: Sequence[Excerpt], chat: Chat, settings: CompactSettings) -> _SummaryReply:
+def _ask(excerpts: Sequence[Excerpt], chat: Chat, settings: CompactSizes) -> _SummaryReply:
     task = Message("system", _TASK.format(room=max_summary_chars(excerpts, settings)))
     started = time.monotonic()
     answer = chat.complete([task, _turns_message(excerpts, settings)], _SCHEMA, settings.deadline_s)
@@ -137,7 +143,7 @@ def _ask(excerpts: Sequence[Excerpt], chat: Chat, settings: CompactSettings) -> 
         raise _Rejected(f"it does not have the requested form ({first['msg']})") from error
 
 
-def _turns_message(excerpts: Sequence[Excerpt], settings: CompactSettings) -> Message:
+def _turns_message(excerpts: Sequence[Excerpt], settings: CompactSizes) -> Message:
     """Return the turns as one JSON object, so that every text stays inside its string; secrets are masked."""
     turns = [
         {
@@ -155,7 +161,7 @@ def _turns_message(excerpts: Sequence[Excerpt], settings: CompactSettings) -> Me
 
 
 def _checked(
-    excerpts: Sequence[Excerpt], cluster: ClusterText, reply: _SummaryReply, settings: CompactSettings
+    excerpts: Sequence[Excerpt], cluster: ClusterText, reply: _SummaryReply, settings: CompactSizes
 ) -> Summary:
     """Convert the reply to a summary; raises _Rejected at the first defect."""
     lines = []

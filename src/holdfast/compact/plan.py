@@ -13,7 +13,7 @@ from datetime import datetime
 
 from holdfast.admit.secrets import mask
 from holdfast.compact.abstract import abstract, deserves_model
-from holdfast.compact.prepare import Excerpt
+from holdfast.compact.prepare import CompactSizes, Excerpt
 from holdfast.compact.summarize import Summary, summarize
 from holdfast.gate.own_words import own_words
 from holdfast.gate.reader import read_sentences
@@ -24,7 +24,6 @@ from holdfast.models.chat import Chat
 from holdfast.rules.booster import Booster, surface_hint
 from holdfast.rules.detect import norms
 from holdfast.rules.text import Modality, Norm
-from holdfast.settings import CompactSettings
 from holdfast.text.words import sentences
 
 
@@ -59,7 +58,7 @@ def make_plan(
     booster: Booster,
     chat: Chat | None,
     means: Sequence[float],
-    settings: CompactSettings,
+    settings: CompactSizes,
     now: datetime,
     on_cluster: Callable[[int], None] = lambda turns: None,
 ) -> Plan:
@@ -88,7 +87,7 @@ def make_plan(
     return Plan(tuple(records), len(formed), len(removed), tuple(dict.fromkeys(notes)))
 
 
-def clusters(turns: Iterable[Turn], size: int = CompactSettings().size) -> list[tuple[Turn, ...]]:
+def clusters(turns: Iterable[Turn], size: int = CompactSizes().size) -> list[tuple[Turn, ...]]:
     """Return chronological clusters of at most `size` turns, independent of the input order.
 
     Of n turns by (time, id), c = ceil(n / size) clusters are made, and turn i goes to floor(i * c / n). The ids of
@@ -108,7 +107,7 @@ _OWN, _RULE, _NORM = 0.2, 0.35, 0.2
 patterns say so too."""
 
 
-def _protect(turns: Sequence[Turn], booster: Booster, settings: CompactSettings) -> tuple[list[Shard], list[Excerpt]]:
+def _protect(turns: Sequence[Turn], booster: Booster, settings: CompactSizes) -> tuple[list[Shard], list[Excerpt]]:
     """Split turns into guidance shards and excerpts to summarise; only the user's own words give guidance."""
     shards: list[Shard] = []
     excerpts: list[Excerpt] = []
@@ -174,7 +173,7 @@ def _excerpt(turn: Turn, text: str) -> Excerpt:
     return Excerpt(turn, mask(text).text)
 
 
-def _shard(turn: Turn, found: Sequence[Norm], settings: CompactSettings) -> Shard:
+def _shard(turn: Turn, found: Sequence[Norm], settings: CompactSizes) -> Shard:
     whole = len(turn.text) <= settings.shard_chars
     text = turn.text if whole else "\n".join(norm.text for norm in found)
     first = found[0]
@@ -190,7 +189,7 @@ def _without(text: str, found: Sequence[Norm]) -> str:
     return "".join([*left, text[at:]])
 
 
-def _summarise(excerpts: Sequence[Excerpt], chat: Chat | None, settings: CompactSettings) -> tuple[Summary | None, str]:
+def _summarise(excerpts: Sequence[Excerpt], chat: Chat | None, settings: CompactSizes) -> tuple[Summary | None, str]:
     if chat is not None:
         outcome = abstract(excerpts, chat, settings)
         return outcome.summary, outcome.reason

@@ -26,6 +26,30 @@ from holdfast.models.embedder import shipped_embedder, unit
 from holdfast.settings import CompactSettings
 from holdfast.text.words import query_terms, script_of, sentences
 
+
+@dataclass(frozen=True)
+class CompactSizes(CompactSettings):
+    """The settings of compaction and its fixed sizes (docs/evidence/compaction.md)."""
+
+    size: int = 20  # maximum number of turns in a cluster (COMP-1)
+    tail: int = 4  # last turns, which are never compacted: CTX-2 shows them anyway
+    share: float = 0.25  # length of a summary as a share of its source: active tokens drop by 70 % with the dates
+    most_chars: int = 1200  # maximum length of a summary, about 300 tokens
+    alignment: float = 0.45
+    """Cosine with its cluster that a model's summary must have, on the packaged static model. COMP-5's .65 in its
+    scale: summaries written by hand for the demo's month reach .52 to .77, those of other clusters .52 at most."""
+    alignment_words: float = 0.30  # the same by words, where the packaged model does not know the script
+    mean_g: float = 0.60  # mean G of a cluster's user turns from which it deserves a model (COMP-5)
+    deadline_s: float = 20.0  # for one summary of the chat model: small local models take 5 to 20 s
+    shard_chars: int = 600  # a turn with guidance is kept whole up to here, with its reasons; of a longer one its rules
+    step: int = 1000  # turns per transaction: a backlog of any length in flat memory
+    compared: int = 200  # earlier summaries among which the best fifth is found
+    turn_chars: int = 40_000  # a turn is read up to here for its summary: what is longer is a document
+    page_sentences: int = 8  # sentences read of a turn that is not the user's: a digest takes one or two
+    page_chars: int = 1500  # characters read for them
+    shown_chars: int = 2000  # characters shown to the chat model: twenty turns must fit into a small window
+
+
 Vectors = NDArray[np.float32]
 
 _SPEAKER_CHARS = 40
@@ -121,7 +145,7 @@ class ClusterText:
         return float(np.sum(weights * covered) / np.sum(weights))
 
 
-def read_cluster(excerpts: Sequence[Excerpt], settings: CompactSettings) -> ClusterText:
+def read_cluster(excerpts: Sequence[Excerpt], settings: CompactSizes) -> ClusterText:
     """Split the excerpts into sentences, without bulk, and score each."""
     weighed = weigh_apart([_readable_text(excerpt, settings) for excerpt in excerpts])
     texts = [sentence for one in weighed for sentence in one.sentences]
@@ -235,7 +259,7 @@ def _sentences(text: str, most: int | None) -> Iterator[str]:
             yield plain
 
 
-def _readable_text(excerpt: Excerpt, settings: CompactSettings) -> str:
+def _readable_text(excerpt: Excerpt, settings: CompactSizes) -> str:
     """Return one sentence per line; only the beginning of a page that the user did not write."""
     if excerpt.turn.role is Role.USER:
         return "\n".join(readable_sentences(excerpt.text, settings.turn_chars))

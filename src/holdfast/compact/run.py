@@ -14,15 +14,16 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from holdfast.compact.plan import Plan, make_plan
+from holdfast.compact.prepare import CompactSizes
 from holdfast.log.acts import CompactedRecord, CompactionPayload, compact_stage, pack_compaction
 from holdfast.log.messages import new_id
 from holdfast.model import Action, Clock, Entry, Kind, Record, Turn
-from holdfast.models.chat import GuardedChat, open_chat
+from holdfast.models.chat import ChatLimits, GuardedChat, open_chat
 from holdfast.models.embedder import Embedder
 from holdfast.models.tokens import TokenCounter, open_counter
 from holdfast.results import ActiveView, Compaction
 from holdfast.rules.booster import Booster
-from holdfast.settings import CompactSettings, Settings
+from holdfast.settings import Settings, tuned
 from holdfast.store.snapshot import Snapshot
 from holdfast.store.store import Store
 from holdfast.store.types import COMPACTION, Move, Space
@@ -36,11 +37,9 @@ def open_compactor(
     store: Store, namespace: str, embedder: Embedder | None, settings: Settings, clock: Clock
 ) -> Compactor:
     """Open a compactor with the chat model and the token counter of the settings."""
-    chat = open_chat(
-        settings.chat.model, timeout_s=settings.compact.deadline_s, max_reply_chars=settings.chat.max_reply_chars,
-        first_wait_s=settings.chat.retry_s, longest_wait_s=settings.chat.longest_retry_s,
-    )  # fmt: skip
-    return Compactor(store, namespace, embedder, chat, open_counter(settings.tokens), settings.compact, clock)
+    sizes, limits = tuned(settings, CompactSizes), tuned(settings, ChatLimits)
+    chat = open_chat(limits.model, sizes.deadline_s, limits.max_reply_chars, limits.retry_s, limits.longest_retry_s)
+    return Compactor(store, namespace, embedder, chat, open_counter(settings.tokens), sizes, clock)
 
 
 @dataclass
@@ -78,12 +77,12 @@ class Compactor:
         embedder: Embedder | None,
         chat: GuardedChat | None,
         counter: TokenCounter,
-        settings: CompactSettings,
+        settings: CompactSizes,
         clock: Clock,
     ) -> None:
         self._store = store
         self._namespace = namespace
-        self._booster = Booster(embedder, settings)
+        self._booster = Booster(embedder)
         self._chat = chat
         self._counter = counter
         self._settings = settings

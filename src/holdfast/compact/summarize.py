@@ -19,6 +19,7 @@ from holdfast.admit import floor as junk
 from holdfast.admit.floor import Reason, judge
 from holdfast.compact.prepare import (
     ClusterText,
+    CompactSizes,
     Excerpt,
     ScoredSentence,
     is_filler,
@@ -27,7 +28,6 @@ from holdfast.compact.prepare import (
     speaker_of,
 )
 from holdfast.model import Turn
-from holdfast.settings import CompactSettings
 from holdfast.text.words import query_terms
 
 Method = Literal["extractive", "abstractive"]
@@ -142,19 +142,19 @@ class _Assessment:
     """Index of an earlier sentence that it needs: the question it answers, or what "she" refers to."""
 
 
-def summarize(excerpts: Sequence[Excerpt], settings: CompactSettings | None = None) -> Summary | None:
+def summarize(excerpts: Sequence[Excerpt], settings: CompactSizes | None = None) -> Summary | None:
     """Summarise excerpts in order of time; None if no summary is smaller than its source (COMP-6)."""
-    settings = settings or CompactSettings()
+    settings = settings or CompactSizes()
     return summarize_cluster(excerpts, read_cluster(excerpts, settings), settings)
 
 
-def summarize_cluster(excerpts: Sequence[Excerpt], cluster: ClusterText, settings: CompactSettings) -> Summary | None:
+def summarize_cluster(excerpts: Sequence[Excerpt], cluster: ClusterText, settings: CompactSizes) -> Summary | None:
     """Summarise a cluster that was already read."""
     lines = _Selection(excerpts, cluster, max_summary_chars(excerpts, settings)).lines()
     return build_summary(lines, "extractive", excerpts, cluster) if lines else None
 
 
-def max_summary_chars(excerpts: Sequence[Excerpt], settings: CompactSettings) -> int:
+def max_summary_chars(excerpts: Sequence[Excerpt], settings: CompactSizes) -> int:
     return min(int(settings.share * sum(len(excerpt.text) for excerpt in excerpts)), settings.most_chars)
 
 

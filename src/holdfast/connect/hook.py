@@ -54,6 +54,7 @@ class HookMemory:
 
         gc.disable()  # a tenth of the time, in a process that ends in a moment
 
+        from holdfast.index.blocks import IndexSizes
         from holdfast.memory import Memory
         from holdfast.settings import load_settings
 
@@ -62,7 +63,7 @@ class HookMemory:
             settings,
             context=replace(settings.context, deadline_s=_DEADLINE_S),
             # Embedding and admission are left to the next process that stays longer: a server, or a command.
-            index=replace(settings.index, gather_s=_LATER_S, gather_most_s=_LATER_S),
+            _tuning=(IndexSizes(gather_s=_LATER_S, gather_most_s=_LATER_S),),
             compact=replace(settings.compact, automatic=False),
         )
         with Memory(self._store, self._namespace, settings=settings) as memory:

@@ -155,7 +155,7 @@ def claude_folder() -> Path:
 
 
 def _claude_state() -> Path:
-    """Return the file in which Claude Code keeps its servers: beside the folder, unless that was named."""
+    """Return the file in which Claude Code keeps its servers: next to the folder, or in it if it was named."""
     return claude_folder() / ".claude.json" if os.environ.get("CLAUDE_CONFIG_DIR") else Path.home() / ".claude.json"
 
 
@@ -308,7 +308,7 @@ def plan_disconnect(host: str, store: str) -> list[FileChange]:
 
 
 def disconnect(host: str, changes: list[FileChange], store: str) -> None:
-    """Undo the changes and remove what hooks left beside the store; the store itself stays."""
+    """Undo the changes and remove what hooks left next to the store; the store itself stays."""
     kept = _kept(host, store)
     for change in changes:
         if change.needed:

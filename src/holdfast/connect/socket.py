@@ -28,7 +28,7 @@ _BACKLOG = 16
 
 
 def hook_folder(store: str) -> str:
-    """Return the folder of a store's hooks: beside the file, or in the temporary folder for one on a server."""
+    """Return the folder of a store's hooks: next to the file, or in the temporary folder for one on a server."""
     if "://" not in store:
         return f"{os.path.abspath(store)}-hooks"
     import tempfile
@@ -101,9 +101,11 @@ def answer_hooks(memories: Memories, location: str) -> Iterator[None]:
     from pathlib import Path
 
     from holdfast.errors import HoldfastError
+    from holdfast.serve.process import ServeLimits
     from holdfast.serve.rpc import JsonRpc, Method
     from holdfast.serve.rpc_server import RpcServer, listen_unix, verb_methods
     from holdfast.serve.token import read_token
+    from holdfast.settings import tuned
 
     folder = hook_folder(location)
     path = os.path.join(folder, f"{os.getpid()}.sock")
@@ -117,7 +119,7 @@ def answer_hooks(memories: Memories, location: str) -> Iterator[None]:
         yield
         return
     methods = {"authenticate": Method(lambda params: {"ok": True}, ("token",)), **verb_methods(memories, VERBS)}
-    server = RpcServer(JsonRpc(methods, 1), memories.settings.serve)
+    server = RpcServer(JsonRpc(methods, 1), tuned(memories.settings, ServeLimits))
     listening = threading.Thread(target=server.listen, args=(listener, token), name="holdfast-hooks", daemon=True)
     listening.start()
     try:

@@ -18,17 +18,27 @@ from operator import is_
 from holdfast.context.budget import Allotment, KnownRules, Packing, Pieces, TierDecision, allot, known_rules
 from holdfast.context.render import FOLLOWED, ContextFrame, Item, render, skeleton
 from holdfast.context.rule_files import Node, Nodes, Rules
-from holdfast.context.tiers import Conversation, TierCandidate, elevated, hard_and_soft, near_guidance, recalled, tail
+from holdfast.context.tiers import (
+    ContextSizes,
+    Conversation,
+    TierCandidate,
+    elevated,
+    hard_and_soft,
+    near_guidance,
+    recalled,
+    tail,
+)
 from holdfast.errors import HoldfastError, InputError
-from holdfast.index.blocks import BlockCache
+from holdfast.index.blocks import BlockCache, IndexSizes
 from holdfast.model import Hits, Stage, Turn
 from holdfast.models.deadline import DeadlineEmbedder, DeadlineExecutor
 from holdfast.models.embedder import Breaker, Embedder
 from holdfast.models.tokens import TokenCounter, open_counter
 from holdfast.results import Considered, Context, ContextItem, ContextReceipt, Message, Tier, TierUse
+from holdfast.search.question import Ranking
 from holdfast.search.retrieve import Query
 from holdfast.search.search import GLOBAL, search
-from holdfast.settings import Settings
+from holdfast.settings import Settings, tuned
 from holdfast.store.snapshot import Snapshot
 from holdfast.store.store import Store
 from holdfast.text.words import query_terms
@@ -169,7 +179,7 @@ def _line(verdict: TierDecision, pieces: Pieces) -> Considered:
 
 
 def items_of(tiers: Mapping[Tier, Sequence[Item]], pieces: Pieces, after: int = 0) -> tuple[ContextItem, ...]:
-    """List what a context shows, in its order, with references that follow on from so many before."""
+    """List what a context shows, in its order, with references that continue after those before."""
     shown = [(tier, item) for tier in Tier for item in tiers.get(tier, ())]
     return tuple(
         ContextItem(f"m{ref}", item.id, tier.value, tier in FOLLOWED, item.text, pieces.body(tier, item))
@@ -177,8 +187,8 @@ def items_of(tiers: Mapping[Tier, Sequence[Item]], pieces: Pieces, after: int = 
     )
 
 
-def tier_uses(made: Allotment, ruled: RulesInFrame, pieces: Pieces) -> tuple[TierUse, ...]:
-    uses = [TierUse(Tier.HARD.value, len(ruled.considered), len(ruled.hard), ruled.hard_tokens, None)]
+def tier_uses(made: Allotment, rendered: RulesInFrame, pieces: Pieces) -> tuple[TierUse, ...]:
+    uses = [TierUse(Tier.HARD.value, len(rendered.considered), len(rendered.hard), rendered.hard_tokens, None)]
     candidates = Counter(decision.tier for decision in made.decided)
     candidates[Tier.SOFT] += len(made.behind)
     for tier in (Tier.TAIL, Tier.SOFT, Tier.ELEVATED, Tier.RECALLED):
@@ -216,17 +226,17 @@ class Assembler:
         self._cache = cache
         self._settings = settings
         self._counter: TokenCounter = open_counter(settings.tokens)
-        self._rules = Rules(settings=settings.authored)
-        self._ruled = RuleCache(self._counter)
+        self._rules = Rules()
+        self._rule_cache = RuleCache(self._counter)
         self._secret: bytes | None = None
-        self._patience = DeadlineExecutor("memory")
+        self._executor = DeadlineExecutor("memory")
         self._breaker = Breaker("memory", longest_wait_s=_LONGEST_WAIT_S)
-        self._asking = DeadlineExecutor("embedder")
-        self._asking_breaker = Breaker("the embedder of contexts", longest_wait_s=_LONGEST_WAIT_S)
+        self._embedder_executor = DeadlineExecutor("embedder")
+        self._embedder_breaker = Breaker("the embedder of contexts", longest_wait_s=_LONGEST_WAIT_S)
 
     @property
     def degraded(self) -> str | None:
-        return self._breaker.degraded or self._asking_breaker.degraded
+        return self._breaker.degraded or self._embedder_breaker.degraded
 
     def assemble(self, request: Request) -> Context:
         """The context, or the messages as they were with the reason; a mistake of the caller's is an InputError."""
@@ -235,7 +245,7 @@ class Assembler:
         seconds = self._settings.context.deadline_s * _IN_TIME
         try:
             return self._breaker.call(
-                lambda: self._patience.run(lambda: self._assemble(request, conversation, started), seconds)
+                lambda: self._executor.run(lambda: self._assemble(request, conversation, started), seconds)
             )
         except InputError:  # a rule file that is not there: the operator must know
             raise
@@ -261,31 +271,27 @@ class Assembler:
         nodes = self._rules.read(request.rules) if request.rules else Nodes()
         frame = self._frame(request.namespace, request.session)
         pieces = Pieces(frame, self._counter)
-        ruled = self._ruled.of(frame, nodes, pieces)
-        steps.add("rules", len(ruled.hard) + len(ruled.soft), "hard and soft nodes of the rule files")
-        query = conversation.query(self._settings.context.query_terms, self._settings.recall.question_chars)
-        hurried = self._hurried()
+        rendered = self._rule_cache.of(frame, nodes, pieces)
+        steps.add("rules", len(rendered.hard) + len(rendered.soft), "hard and soft nodes of the rule files")
+        sizes, ranking = tuned(self._settings, ContextSizes), tuned(self._settings, Ranking)
+        query = conversation.query(sizes.query_terms, ranking.question_chars)
+        bounded = self._bounded_embedder()
         with ExitStack() as views:
             view = views.enter_context(self._store.snapshot(request.namespace))
-            tiers = {Tier.SOFT: ruled.soft, Tier.TAIL: tail(view, request.session, conversation, self._settings)}
+            tiers = {Tier.SOFT: rendered.soft, Tier.TAIL: tail(view, request.session, conversation, self._settings)}
             steps.add("recent", len(tiers[Tier.TAIL]))
-            near = near_guidance(
-                view, request.namespace, query, hurried, self._cache, self._settings, self._settings.context.guidance
-            )
+            near = near_guidance(view, request.namespace, query, bounded, self._cache, self._settings, sizes.guidance)
             tiers[Tier.ELEVATED] = elevated(near, view, conversation, self._embedder, self._settings)
             steps.add("guidance", len(near))
             turns: dict[str, Turn] = {}
-            hits = self._search(query, request, view, views, hurried, turns)
+            hits = self._search(query, request, view, views, bounded, turns)
         own = {turn.id: turn for turn in turns.values() if turn.namespace == request.namespace}
         tiers[Tier.RECALLED] = recalled(hits, own, conversation)
         steps.add("recalled", len(hits), hits.receipt.reason)
-        words = frozenset(query_terms(query, self._settings.recall.question_terms))
-        packing = Packing(words, self._settings.context, self._settings.index)
-        made = allot(
-            tiers, ruled.hard, ruled.hard_tokens, request.budget, pieces, packing, self._settings.context,
-            ruled.known,
-        )  # fmt: skip
-        text, tokens = self._render(frame, made, ruled, request.budget)
+        words = frozenset(query_terms(query, ranking.question_terms))
+        packing = Packing(words, sizes, tuned(self._settings, IndexSizes))
+        made = allot(tiers, rendered.hard, rendered.hard_tokens, request.budget, pieces, packing, sizes, rendered.known)
+        text, tokens = self._render(frame, made, rendered, request.budget)
         steps.add("packed", sum(map(len, made.tiers.values())), f"{tokens} of {request.budget} tokens")
         degraded = "; ".join(filter(None, (made.over, _shortened(made), hits.receipt.degraded, *nodes.notices))) or None
         receipt = ContextReceipt(
@@ -299,10 +305,10 @@ class Assembler:
             frame_tokens=pieces.frame_tokens,
             counter=self._counter.name,
             query=query,
-            tiers=tier_uses(made, ruled, pieces),
-            candidates=(*ruled.considered, *considered(made, pieces)),
+            tiers=tier_uses(made, rendered, pieces),
+            candidates=(*rendered.considered, *considered(made, pieces)),
             notices=(*nodes.notices, *filter(None, [made.left_out])),
-            items=(*ruled.listed, *items_of(_without_rules(made), pieces, len(ruled.listed))) if text else (),
+            items=(*rendered.listed, *items_of(_without_rules(made), pieces, len(rendered.listed))) if text else (),
         )
         messages = conversation.with_frame(text) if text else list(request.messages)
         return Context(messages, text, tokens, receipt)
@@ -312,10 +318,12 @@ class Assembler:
             self._secret = self._store.secret()
         return ContextFrame.of(self._secret, session, namespace)
 
-    def _hurried(self) -> DeadlineEmbedder | None:
+    def _bounded_embedder(self) -> DeadlineEmbedder | None:
         if self._embedder is None:
             return None
-        return DeadlineEmbedder(self._embedder, self._asking, self._asking_breaker, self._settings.context.embedder_s)
+        return DeadlineEmbedder(
+            self._embedder, self._embedder_executor, self._embedder_breaker, self._settings.context.embedder_s
+        )
 
     def _search(
         self,
@@ -329,19 +337,19 @@ class Assembler:
         named = [(request.namespace, view)]
         if request.namespace != GLOBAL:
             named.append((GLOBAL, views.enter_context(self._store.snapshot(GLOBAL))))
-        most = min(max(request.budget // _TOKENS_A_CANDIDATE, _FEWEST), self._settings.context.candidates)
+        most = min(max(request.budget // _TOKENS_A_CANDIDATE, _FEWEST), tuned(self._settings, ContextSizes).candidates)
         return search(named, Query(query, limit=most), embedder, self._cache, self._settings, request.now, turns)
 
-    def _render(self, frame: ContextFrame, made: Allotment, ruled: RulesInFrame, budget: int) -> tuple[str, int]:
+    def _render(self, frame: ContextFrame, made: Allotment, rendered: RulesInFrame, budget: int) -> tuple[str, int]:
         """The block and its tokens. A counter for which lines do not add up is obeyed too: recall gives way."""
         while any(made.tiers.values()):
             rest = render(frame, _without_rules(made), made.notices)[len(frame.opening) :]
-            if len(ruled.prefix) > _COUNTED_CHARS:
-                tokens = self._counter.count(frame.opening) + ruled.hard_tokens + self._counter.count(rest)
+            if len(rendered.prefix) > _COUNTED_CHARS:
+                tokens = self._counter.count(frame.opening) + rendered.hard_tokens + self._counter.count(rest)
             else:
-                tokens = self._counter.count(ruled.prefix + rest)
+                tokens = self._counter.count(rendered.prefix + rest)
             if tokens <= budget or made.over or not made.give_way():
-                return ruled.prefix + rest, tokens
+                return rendered.prefix + rest, tokens
         return "", 0
 
 

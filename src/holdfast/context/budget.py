@@ -13,10 +13,10 @@ from dataclasses import dataclass, field, replace
 from heapq import heapify, heappop, heapreplace
 
 from holdfast.context.render import COUNTED_MARK, ContextFrame, Item, render_item, render_notice
-from holdfast.context.tiers import SHORTENED, TierCandidate, excerpt, plain
+from holdfast.context.tiers import SHORTENED, ContextSizes, TierCandidate, excerpt, plain
+from holdfast.index.blocks import IndexSizes
 from holdfast.models.tokens import TokenCounter
 from holdfast.results import Considered, Tier
-from holdfast.settings import ContextSettings, IndexSettings
 
 
 class Pieces:
@@ -112,9 +112,9 @@ class Allotment:
     behind_at: int = 0
     """Their place among the others."""
     over: str | None = None
-    """What could not be kept within the budget, in words (CTX-4)."""
+    """Parts that did not fit the budget, in words (CTX-4)."""
     left_out: str = ""
-    """How many of the user's rules did not fit, in words (RULE-2)."""
+    """Number of the user's rules that did not fit, in words (RULE-2)."""
 
     @property
     def notices(self) -> list[str]:
@@ -144,7 +144,7 @@ def _given_way(one: TierDecision, tier: Tier, gone: Item) -> TierDecision:
     return replace(one, included=False, reason="no room: the whole counts for more than its lines", receipt=None)
 
 
-_RULE_TOKENS = 400  # the user's rules have so many at least …
+_RULE_TOKENS = 400  # minimum for the user's rules …
 _RULE_SHARE = 0.4  # … and never more than this part of the budget (CTX-2)
 
 
@@ -155,7 +155,7 @@ def allot(
     budget: int,
     pieces: Pieces,
     choose: Choose,
-    settings: ContextSettings,
+    settings: ContextSizes,
     known: KnownRules | None = None,
 ) -> Allotment:
     """Share the budget between the tiers. `hard` rules are always in; `known` are facts about the rules, if cached."""
@@ -327,7 +327,7 @@ def _extend_tail(
     pieces: Pieces,
     stated: _StatedTexts,
     made: Allotment,
-    settings: ContextSettings,
+    settings: ContextSizes,
 ) -> int:
     """Add one pair where the base is short: an answer with its question, never more."""
     base = made.tiers[Tier.TAIL]
@@ -404,8 +404,8 @@ class Packing:
 
     words: Set[str]
     """Its terms."""
-    settings: ContextSettings
-    index: IndexSettings
+    settings: ContextSizes
+    index: IndexSizes
 
     def __call__(self, candidates: Sequence[TierCandidate], room: int, pieces: Pieces) -> Mapping[int, Item]:
         """Take as many as fit, by worth: the score less the cost of the tokens. One that does not fit is left out."""

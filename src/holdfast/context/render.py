@@ -232,7 +232,7 @@ _SPEAKERS = (
     "system assistant user human ai developer tool function model bot agent "
     "instruction instructions response observation role"
 )
-"""Whoever a chat template, a completion prompt or an agent's transcript lets speak, and the key that names them."""
+"""Speakers in chat templates, completion prompts and agents' transcripts, and the key that names them."""
 _BRACKETED = (
     "inst sys system system_prompt user assistant available_tools tool_calls tool_results tool_content tool_call args "
     "call_id model_settings think img img_break img_end prefix suffix middle gmask smask mask cls sep pad unk bos eos "
@@ -373,8 +373,8 @@ def _entity(character: str) -> str:
 
 
 _MARK_LETTERS = 12
-"""56 bits: whoever stores text has one guess at each, and learns nothing from a wrong one. Letters alone, so that the
-estimator counts every mark alike."""
+"""56 bits: a writer of stored text has one guess at each, and learns nothing from a wrong one. Letters only, so that
+the estimator counts every mark alike."""
 COUNTED_MARK = "qzvxkjwqpgzx"
 """Stands for the mark where tokens are counted: the same chat gives the same items in every store."""
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz"
@@ -464,10 +464,10 @@ class Item:
     kind: str
     """turn, fact, preference, guidance, rule, …"""
     at: datetime | None = None
-    """When it was said, of which the day in UTC is shown; None for what has no date, as rules have none."""
+    """Time it was said, shown as a day in UTC; None for rules, which have no date."""
     speaker: str = ""
     note: str = ""
-    """Said beside the day: outdated, shortened."""
+    """Said next to the day: outdated, shortened."""
 
 
 @dataclass(frozen=True)

@@ -21,10 +21,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.errors import BadText, InputError, MissingExtra
-from holdfast.settings import AuthoredSettings
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
+
+MAX_FILE_BYTES = 16 * 1024 * 1024  # hard rules are never cut, and no model reads a hundredth of this at once
+_SETTLE_S = 2.0
+"""A file that changed more recently is compared by its hash: times of files are up to 2 s coarse (FAT), so a second
+change may leave them as they are. git knows the same as "racily clean"."""
+_ATTEMPTS = 5  # to read a file that is being written, before its last nodes are kept; one takes a millisecond
+_GATHER_MS = 50  # changes so close together are reported at once: saving a file is several. watchfiles' own step
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
 """Line endings of CommonMark. `splitlines` also cuts at form feeds and U+2028, and would count other lines."""
@@ -195,14 +201,9 @@ class Rules:
     """
 
     def __init__(
-        self,
-        *,
-        nodes_of: Callable[[str, str], tuple[Node, ...]] = nodes_of,
-        settings: AuthoredSettings | None = None,
-        now_ns: Callable[[], int] = time.time_ns,
+        self, *, nodes_of: Callable[[str, str], tuple[Node, ...]] = nodes_of, now_ns: Callable[[], int] = time.time_ns
     ) -> None:
         self._nodes_of = nodes_of
-        self._settings = settings or AuthoredSettings()
         self._now_ns = now_ns
         self._readings: dict[str, _Reading] = {}
         self._changing = threading.Lock()
@@ -239,7 +240,7 @@ class Rules:
 
     def _read_again(self, path: str, place: str, last: _Reading | None) -> _Reading:
         try:
-            content, seen = _take(place, self._settings)
+            content, seen = _take(place)
             text = _decoded(content)
         except (FileNotFoundError, NotADirectoryError) as error:
             if last is None:
@@ -256,7 +257,7 @@ class Rules:
             return replace(last, notice=notice, settled=False)
         digest = hashlib.sha256(content).hexdigest()
         nodes = last.nodes if last is not None and last.digest == digest else self._nodes_of(text, path)
-        return _Reading(nodes, digest, seen, settled=self._now_ns() - seen.changed_ns > self._settings.settle_s * _GIGA)
+        return _Reading(nodes, digest, seen, settled=self._now_ns() - seen.changed_ns > _SETTLE_S * _GIGA)
 
 
 class _FileStamp(NamedTuple):
@@ -267,7 +268,7 @@ class _FileStamp(NamedTuple):
     size: int
     modified_ns: int
     status_ns: int
-    """When its status changed: it moves even when the other time is set back."""
+    """Time its status changed: it moves even when the other time is set back."""
 
     @property
     def changed_ns(self) -> int:
@@ -301,25 +302,22 @@ def _look(place: str) -> _FileStamp | None:
         return None
 
 
-def _take(place: str, settings: AuthoredSettings) -> tuple[bytes, _FileStamp]:
+def _take(place: str) -> tuple[bytes, _FileStamp]:
     """The whole file, as it was at one moment."""
     mode = os.stat(place).st_mode
     if stat.S_ISDIR(mode):
         raise InputError("it is a directory. Name the file in it, for instance its AGENTS.md.")
     if not stat.S_ISREG(mode):  # opening a pipe would block until a writer opens it
         raise InputError("it is not a regular file.")
-    for _ in range(settings.attempts):
+    for _ in range(_ATTEMPTS):
         with open(place, "rb") as file:
             before = _seen(os.fstat(file.fileno()))
-            if before.size > settings.max_file_bytes:
-                raise InputError(
-                    f"it has {before.size:,} bytes, the most is {settings.max_file_bytes:,} "
-                    "(the setting authored.max_file_bytes)."
-                )
+            if before.size > MAX_FILE_BYTES:
+                raise InputError(f"it has {before.size:,} bytes, the maximum is {MAX_FILE_BYTES:,}. Split it.")
             content = file.read(before.size + 1)
             if _seen(os.fstat(file.fileno())) == before and len(content) == before.size:
                 return content, before
-    raise InputError(f"it is being written: it changed during each of {settings.attempts} readings. Try again.")
+    raise InputError(f"it is being written: it changed during each of {_ATTEMPTS} readings. Try again.")
 
 
 def _decoded(content: bytes) -> str:
@@ -336,11 +334,7 @@ def _decoded(content: bytes) -> str:
 
 
 def watch(
-    paths: Iterable[str | os.PathLike[str]],
-    on_change: Callable[[list[Path]], None],
-    stop: threading.Event,
-    *,
-    settings: AuthoredSettings | None = None,
+    paths: Iterable[str | os.PathLike[str]], on_change: Callable[[list[Path]], None], stop: threading.Event
 ) -> None:
     """Calls `on_change` with the files of `paths` that were written, replaced, made or deleted, until `stop` is set.
 
@@ -350,7 +344,7 @@ def watch(
     named = [Path(os.path.abspath(os.path.expanduser(path))) for path in paths]
     while not stop.is_set():
         targets = _targets(named)
-        for changed in _changes({*targets, *targets.values()}, stop, settings or AuthoredSettings()):
+        for changed in _changes({*targets, *targets.values()}, stop):
             if seen := [path for path, target in targets.items() if path in changed or target in changed]:
                 on_change(seen)
             if _targets(named) != targets:  # a link points elsewhere now
@@ -374,7 +368,7 @@ def _target(path: Path) -> Path:
         return path
 
 
-def _changes(watched: Set[Path], stop: threading.Event, settings: AuthoredSettings) -> Iterator[Set[Path]]:
+def _changes(watched: Set[Path], stop: threading.Event) -> Iterator[Set[Path]]:
     """The places that changed, none when a while passed without a change, until `stop` is set."""
     try:
         from watchfiles import watch as changes_in
@@ -385,8 +379,8 @@ def _changes(watched: Set[Path], stop: threading.Event, settings: AuthoredSettin
         *{place.parent for place in watched},  # a file that is replaced by renaming is another file afterwards
         watch_filter=lambda _, place: Path(place) in watched,
         stop_event=stop,
-        debounce=settings.gather_ms * 10,
-        step=settings.gather_ms,
+        debounce=_GATHER_MS * 10,
+        step=_GATHER_MS,
         recursive=False,
         yield_on_timeout=True,
     ):

@@ -67,7 +67,7 @@ def _surest(view: Snapshot) -> Iterator[Record]:
 
 
 def _tier(record: Record, view: Snapshot) -> Tier | None:
-    """Where it may stand, by the checks that a context makes: guidance that holds no longer stands nowhere."""
+    """Return the tier of a record by the checks that a context makes; None for guidance that no longer holds."""
     if record.kind is not Kind.GUIDANCE:
         return Tier.RECALLED
     read = view.turns_by_id(record.turn_ids)

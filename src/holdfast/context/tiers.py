@@ -13,20 +13,41 @@ import numpy as np
 from holdfast.context.render import Item
 from holdfast.context.rule_files import Node, NodeKind
 from holdfast.errors import BadMessage
-from holdfast.index.blocks import BlockCache
+from holdfast.index.blocks import BlockCache, IndexSizes
 from holdfast.index.candidates import read_table
 from holdfast.index.vectors import exact
 from holdfast.log.parts import split_content
 from holdfast.model import Hit, Kind, Origin, Provenance, Record, Role, Turn
 from holdfast.models.embedder import Embedder
 from holdfast.results import Message
-from holdfast.search.question import embed_query
+from holdfast.search.question import Ranking, embed_query
 from holdfast.search.retrieve import scan
-from holdfast.settings import IndexSettings, Settings
+from holdfast.settings import ContextSettings, Settings, tuned
 from holdfast.store.rows import kind_number
 from holdfast.store.snapshot import Snapshot
 from holdfast.store.types import COMPACTION, Space
 from holdfast.text.words import query_terms, sentences, split_passages, terms
+
+
+@dataclass(frozen=True)
+class ContextSizes(ContextSettings):
+    """The settings of a context and its fixed sizes and weights (docs/evidence/context.md)."""
+
+    soft_share: float = 0.30  # share of the budget for the operator's guidelines (CTX-2)
+    elevated_share: float = 0.15  # share for the user's rules: 400 tokens at least, but at most .4 of it (CTX-2)
+    tail_tokens: int = 128  # a shorter tail is extended by one pair of turns (CTX-2)
+    tail_chars: int = 20_000  # a longer turn of the tail is shown by its beginning and end: a tool's may have 10 MB
+    candidates: int = 100  # hits that packing chooses among: at 30 tokens each a budget of 4,000 holds no more
+    guidance: int = 64  # the user's rules that are looked at, the nearest to the question first
+    length_cost: float = 1.0  # subtracted from the score each time a memory is e times as long as `length_free`
+    length_free: int = 80
+    """Tokens that cost nothing. Without it long answers push out the lines with the facts; chosen on all development
+    questions of LoCoMo, LongMemEval and BEAM, and no worse on either half of them."""
+    coverage: float = 0.3  # boost for each word of the question that is not covered yet: 1 question in 450 better
+    excerpt_passages: int = 2  # passages that stand for a long turn that does not fit
+    excerpt_ranks: int = 10  # first hits that may be shown so
+    query_terms: int = 3  # a last message with fewer words ("and the second one?") is searched with the one before
+
 
 # --- The host's messages as memory sees them: what is visible already, and what is asked.
 
@@ -157,12 +178,12 @@ def near_guidance(
 ) -> list[Guidance]:
     """Return live guidance records, the nearest first, at most `limit`; without a question the newest first."""
     seed = settings.context.seed_guidance
-    pool = read_table(view, namespace, Space.RECORD, cache, settings.index.max_chars).pool
+    pool = read_table(view, namespace, Space.RECORD, cache, tuned(settings, IndexSizes).max_chars).pool
     there = pool.exists & (pool.sort == kind_number(Kind.GUIDANCE))
     for num in (*view.hidden(Space.RECORD), *(num for num, _ in view.retired())):
         there[num] = False
     nums = np.flatnonzero(there)
-    asked = embed_query(question, None, embedder, settings.recall) if question.strip() else None
+    asked = embed_query(question, None, embedder, tuned(settings, Ranking)) if question.strip() else None
     if not len(nums) or (seed and asked is None):
         return []
     most = limit if seed else 2 * limit  # a rule and the copy of it that a compaction protected count once
@@ -170,11 +191,11 @@ def near_guidance(
     cosines: dict[int, float] = {}
     if asked is not None and asked.vector is not None and embedder is not None:
         mark = embedder.profile.fingerprint
-        products, heard = scan(view, namespace, Space.RECORD, pool.size, mark, asked.vector, cache, among=nums)
-        known = nums[heard]
-        nearest = known[np.lexsort((-known, -pool.index[known].astype(np.int64), -products[heard]))]
+        products, embedded = scan(view, namespace, Space.RECORD, pool.size, mark, asked.vector, cache, among=nums)
+        known = nums[embedded]
+        nearest = known[np.lexsort((-known, -pool.index[known].astype(np.int64), -products[embedded]))]
         cosines = exact(view, Space.RECORD, mark, asked.vector, _worth_reading(nearest.tolist(), protected, most))
-        nums = nums[~heard]
+        nums = nums[~embedded]
     # The newest by the line that made it: a rebuild numbers records otherwise.
     ranked = sorted(cosines, key=lambda num: (-cosines[num], -int(pool.index[num]), -num))
     newest = nums[np.lexsort((-nums, -pool.index[nums].astype(np.int64)))]
@@ -295,7 +316,7 @@ def tail(view: Snapshot, session: str, conversation: Conversation, settings: Set
 
     What the host's messages show is part of the tail already, and is not said again.
     """
-    chosen = settings.context
+    chosen = tuned(settings, ContextSizes)
     wanted = chosen.tail_turns + 2
     forgotten = set(view.hidden(Space.TURN))
     end, back = view.last_index(session), wanted + _LOOKED_BACK
@@ -361,7 +382,7 @@ def _why_not_by_the_seeds(one: Guidance, related: float, settings: Settings) -> 
     if not is_protected(one.record):
         return "no compaction protected it"
     if one.similarity is None:
-        silent = one.shared < settings.recall.floor_share
+        silent = one.shared < tuned(settings, Ranking).floor_share
         return f"meaning is silent, and it holds {one.shared:.0%} of the question's words" if silent else ""
     return f"similarity {one.similarity:.2f} is not above {related:g}" if one.similarity <= related else ""
 
@@ -386,7 +407,7 @@ def why_gone(record: Record, turns: Sequence[Turn], view: Snapshot) -> str:
 
 
 def _is_withdrawn(copy: Record, turns: Sequence[Turn], view: Snapshot) -> bool:
-    """Whether every rule that admission recorded of the same words was forgotten."""
+    """Return True if every rule that admission recorded from the same words was forgotten."""
     text = plain(copy.text)
     rules = [rule for rule in _rules_of(turns, view) if plain(rule.text) in text]
     return bool(rules) and all(view.is_hidden(rule.id) for rule in rules)
@@ -447,7 +468,7 @@ _EXCERPT_CHARS = 100_000  # of a text: what is longer is a document, and cutting
 _TELLING = 0.5  # a passage with less than this part of the best one's words is left out: it only fills
 
 
-def excerpt(text: str, words: Set[str], passages: int, settings: IndexSettings) -> str:
+def excerpt(text: str, words: Set[str], passages: int, settings: IndexSizes) -> str:
     """Return some of its passages in order, with marks where something is left out; the whole text if it is short.
 
     A word of the question that few passages of the text hold says more about which one is meant.

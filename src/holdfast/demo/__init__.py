@@ -9,7 +9,7 @@ from importlib.resources.abc import Traversable
 
 NAMESPACE = "bree"
 FIRST_SESSION = "2026-09-01-a"
-"""Where she says who she is."""
+"""The session in which she introduces herself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,9 +20,9 @@ class SampleQuestion:
     """Keys of the turns that answer it."""
     answer: str
     note: str
-    """What makes it hard."""
+    """The difficulty of the question."""
     show: bool
-    """Whether `holdfast demo` asks it."""
+    """True if `holdfast demo` asks it."""
 
 
 def month() -> Traversable:

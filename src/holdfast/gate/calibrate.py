@@ -1,4 +1,4 @@
-"""What a score means: P(useful | G) from labels, by isotonic regression, and the threshold it suggests (GATE-13)."""
+"""Calibration of the score: P(useful | G) from labels by isotonic regression, and a suggested threshold (GATE-13)."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def operating(threshold: float, scores: Sequence[float], useful: Sequence[bool])
 def distribution(
     turns: Sequence[float], useful: Sequence[float] = (), useless: Sequence[float] = ()
 ) -> tuple[Bin, ...]:
-    """How the scores of turns and of labels lie, in equal bars from 0 to 1."""
+    """Return a histogram of the scores of turns and of labels, in equal bins from 0 to 1."""
     columns = zip(_bars(turns), _bars(useful), _bars(useless), strict=True)
     return tuple(Bin(number / BINS, *counts) for number, counts in enumerate(columns))
 
@@ -81,7 +81,7 @@ _FORM = '{"turn": ID, "useful": true} or {"g": 0.4, "useful": false}'
 class Label:
     useful: bool
     where: str
-    """How an error calls it: "label 3", "labels.jsonl:3"."""
+    """Name of the label in errors: "label 3", "labels.jsonl:3"."""
     turn: str | None = None
     g: float | None = None
     """One of the two is given."""
@@ -145,7 +145,7 @@ _SUBJECT = "calibration"
 
 
 def calibrate(view: Snapshot, labels: Sequence[Label], threshold: float, now: datetime) -> Calibration:
-    """What the labels say of this namespace's scores, beside the threshold in use."""
+    """Fit the labels to this namespace's scores and compare with the threshold in use."""
     if not labels:
         raise InputError("there are no labels to calibrate with")
     scores = _scores(view, labels)

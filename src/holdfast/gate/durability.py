@@ -1,6 +1,6 @@
-"""How likely a sentence is to help a future conversation that does not include its turn.
+"""Estimate the probability that a sentence helps a later conversation that does not include its turn.
 
-A logistic score over what a reader sees at a glance (gate/durability.py) and over what the sentence is about, as the
+A logistic score over simple features of the sentence and over what the sentence is about, as the
 packaged static model has it, whichever embedder is configured: the same log gives the same records under any profile. A
 turn's score adds up its sentences': one good sentence is enough, two are better. The weights are learned from labels of
 our own (training/durability.py) and shipped as a small table; public sets only judge them.
@@ -36,7 +36,7 @@ def _words(text: str) -> frozenset[str]:
 
 
 CLAUSE = _words(", ; : but because when while if so since that who which where although though until and or then")
-"""Where the value of a statement ends."""
+"""Words that end the value of a statement."""
 
 PRONOUNS = _words(
     """
@@ -92,7 +92,7 @@ NOW = _words(
     downstairs upstairs outside inside hurts
     """
 )
-"""What is true of the moment only."""
+"""Words for what is true of the moment only."""
 
 ERRAND = _words(
     """
@@ -103,7 +103,7 @@ ERRAND = _words(
     key keys coat
     """
 )
-"""What somebody has, takes or likes for as long as an errand lasts."""
+"""Things that somebody has, takes or likes for as long as an errand lasts."""
 
 JUDGED = _words(
     """
@@ -162,7 +162,7 @@ LASTING = _words(
     married divorced engaged pregnant retired single widowed unemployed self-employed
     """
 )
-"""What somebody is, has, suffers from, plays, eats or speaks for more than a day."""
+"""Things that somebody is, has, suffers from, plays, eats or speaks for more than a day."""
 
 
 # --- The words and pairs of words that gate/durability.py looks for: plain lists, looked up whole, lower case.
@@ -348,7 +348,7 @@ FIRST_PAIRS: dict[str, frozenset[tuple[str, str]]] = {
 # --- Whether a sentence has the shape of a plain statement: who or what it is about, a verb, and a value that
 # lasts.
 #
-# "I have two horses", "our standup is at nine", "the Danube flows into the Black Sea" beside "I have a minute",
+# "I have two horses", "our standup is at nine", "the Danube flows into the Black Sea" next to "I have a minute",
 # "our bus is coming", "the map is upside down". English; words are looked up once each, so reading is linear.
 
 
@@ -362,10 +362,10 @@ _NONE = (0.0,) * len(SHAPES)
 _TOKEN = re.compile(r"\d[\d.,:]*|[^\W\d_]+(?:['-][^\W\d_]+)*|[,;:]")
 _MOST_TOKENS = 40
 _FARTHEST_VERB = 9
-"""A subject has at most so many words ("the head of the department for foreign trade is")."""
+"""Maximum number of words of a subject ("the head of the department for foreign trade is")."""
 _BRIEF = 7
 _LONGEST = 12
-"""Words of a sentence that is no more than its statement; a longer one is weighed by the rest of the glance."""
+"""Words of a sentence that is no more than its statement; a longer one is weighed by its other features."""
 _BE = frozenset(("am", "is", "are", "was", "were"))
 _CHOOSING = frozenset(("have", "need", "like", "love", "hate", "prefer", "use", "take", "wear"))
 _OF_THE_TALK = frozenset(("the", "my", "to", "some"))
@@ -468,7 +468,7 @@ def _may_be_verb(token: str) -> bool:
 
 
 def _value(words: Sequence[str]) -> list[str]:
-    """What follows the verb, up to the next clause."""
+    """Return the words after the verb, up to the next clause."""
     found: list[str] = []
     for word in words:
         if word in CLAUSE and found:
@@ -482,7 +482,7 @@ def _tells(word: str) -> bool:
     return word not in FUNCTION_WORDS and word not in JUDGED and word not in NOW and word not in POINTING
 
 
-# --- What a reader sees at a glance in each sentence of a turn: who it is about, its tense, names, numbers,
+# --- Features of each sentence of a turn: who it is about, its tense, names, numbers,
 # times, its manner, and how much of it is new in the conversation.
 #
 # English. Words are looked up, not searched for, so reading is linear; none of the features decides alone.
@@ -490,13 +490,13 @@ def _tells(word: str) -> bool:
 
 MOST_SENTENCES = 200
 """Of one turn: its beginning and its end. What is longer was pasted; its turn keeps the whole."""
-_MOST_HEARD = 4000
+_MAX_CONTEXT = 4000
 """Characters of an earlier turn that are read for what is not new; of a paste, its beginning."""
 _COMMON, _KNOWN = 6000, 12_000
-"""A word is uncommon, or rare, if it is not among so many of the vocabulary's first pieces: they stand by frequency."""
+"""A word is uncommon, or rare, if it is not among this many pieces of the vocabulary, by frequency."""
 _LONG = math.log1p(6)
 """Content words of a sentence that tells more than its bare fact."""
-_GLANCE_BRIEF = 6
+_BRIEF = 6
 """Words of a turn that hardly says anything (the issue's own measure of small talk)."""
 
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
@@ -521,7 +521,7 @@ _MADE = (
 )  # fmt: skip
 FEATURES: tuple[str, ...] = (*_MADE, *SHAPES, *_FLAGS)
 _PLACE, _NEW, _TURN = (FEATURES.index(name) for name in ("answer", "new", "turn_answers"))
-"""Where the columns begin that do not depend on the sentence alone: three, two and four of them."""
+"""First columns that do not depend on the sentence alone: three, two and four of them."""
 _KEPT = 4096
 """Sentences whose reading is kept, 3 KB each: those of a batch, for the index, the vectors and admission read them."""
 
@@ -544,7 +544,7 @@ _FIRST_BITS, _FIRST_PAIR_BITS = _bits(FIRST_WORDS), _bits(FIRST_PAIRS)
 
 
 @dataclass(frozen=True, slots=True)
-class Glance:
+class SentenceFeatures:
     """A turn's sentences, and of each its features in the order of FEATURES: flags as 0 or 1, amounts as logarithms."""
 
     sentences: tuple[str, ...]
@@ -553,35 +553,35 @@ class Glance:
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """What a sentence shows wherever it stands; the features of its place and turn are 0."""
+    """Features of a sentence by itself; those of its place and turn are 0."""
 
     content: frozenset[str]
     features: _Numbers
 
 
-def glance(text: str, answers_question: bool, before: Sequence[str]) -> Glance:
-    """`before`: the texts of the conversation's earlier turns, oldest first, whoever said them."""
+def read_features(text: str, answers_question: bool, before: Sequence[str]) -> SentenceFeatures:
+    """Read the features of each sentence; `before`: earlier turns of all speakers, oldest first."""
     found = sentences(text)
     if len(found) > MOST_SENTENCES:
         found = found[: MOST_SENTENCES // 2] + found[-MOST_SENTENCES // 2 :]
-    heard: set[str] = set().union(*(_content(earlier[:_MOST_HEARD]) for earlier in before))
+    known: set[str] = set().union(*(_content(earlier[:_MAX_CONTEXT]) for earlier in before))
     turn = [
         float(answers_question),
         float(bool(before) and "?" in before[-1]),
         math.log1p(sum("?" in sentence for sentence in found)),
-        float(len(text[:_MOST_HEARD].split()) <= _GLANCE_BRIEF),
+        float(len(text[:_MAX_CONTEXT].split()) <= _BRIEF),
     ]
     rows = np.empty((len(found), len(FEATURES)))
     for row, sentence in zip(rows, found, strict=True):
         seen = _read(sentence, turn[2] > 0)
         row[:] = seen.features
-        new = len(seen.content - heard)
-        heard |= seen.content
+        new = len(seen.content - known)
+        known |= seen.content
         row[_NEW : _NEW + 2] = math.log1p(new), new / (1 + len(seen.content))
     if found:
         rows[0, _PLACE : _PLACE + 3] = answers_question, True, len(found) == 1
     rows[:, _TURN : _TURN + len(turn)] = turn
-    return Glance(tuple(found), rows)
+    return SentenceFeatures(tuple(found), rows)
 
 
 @lru_cache(maxsize=_KEPT)
@@ -624,7 +624,7 @@ def _read(sentence: str, turn_asks: bool) -> _Seen:
         math.log1p(len(rare)),
         *(0.0, 0.0, 0.0, 0.0),  # its turn
         my_is,
-        float(bool(seen & _BIT["tells"] or my_is) and len(words) <= _GLANCE_BRIEF),
+        float(bool(seen & _BIT["tells"] or my_is) and len(words) <= _BRIEF),
         *_is_and_likes(words),
         *shape(plain, uncommon, question, turn_asks),
     ]
@@ -633,7 +633,7 @@ def _read(sentence: str, turn_asks: bool) -> _Seen:
 
 
 def _is_and_likes(words: list[str]) -> tuple[float, float]:
-    """Whether it says what somebody is ("I'm a nurse"), and what they like ("I love jazz")."""
+    """Return two features: it says what somebody is ("I'm a nurse"), and what they like ("I love jazz")."""
     is_a = likes = False
     for first, second, third in zip(words, words[1:], words[2:], strict=False):
         if third not in EMPTY_OBJECTS:
@@ -643,7 +643,7 @@ def _is_and_likes(words: list[str]) -> tuple[float, float]:
 
 
 def _look_up(words: list[str]) -> int:
-    """Which flags the words raise, as bits."""
+    """Return the flags of the words, as bits."""
     seen = 0
     for word in words:
         seen |= _WORD_BITS.get(word, 0)
@@ -701,7 +701,7 @@ def weigh(text: str, answers_question: bool, before: Sequence[str] = ()) -> Weig
 
     `before`: what was said in the session until then, oldest first. Saying again what is known by now tells little.
     """
-    (weighed,) = _weigh([glance(text, answers_question, before)])
+    (weighed,) = _weigh([read_features(text, answers_question, before)])
     return weighed
 
 
@@ -714,16 +714,16 @@ def weigh_all(turns: Sequence[tuple[str, bool, Sequence[str]]]) -> list[Weighed]
     """Many turns, each with what `weigh` asks for; together they take half the time."""
     weighed: list[Weighed] = []
     for start in range(0, len(turns), _AT_ONCE):
-        weighed += _weigh([glance(*turn) for turn in turns[start : start + _AT_ONCE]])
+        weighed += _weigh([read_features(*turn) for turn in turns[start : start + _AT_ONCE]])
     return weighed
 
 
-def _weigh(turns: Sequence[Glance]) -> list[Weighed]:
+def _weigh(turns: Sequence[SentenceFeatures]) -> list[Weighed]:
     vectors = _embed([sentence for turn in turns for sentence in turn.sentences])
     seen = np.concatenate([turn.features for turn in turns])
-    of_glance, of_meaning = _weights()[: len(FEATURES)], _weights()[len(FEATURES) :]
+    of_features, of_meaning = _weights()[: len(FEATURES)], _weights()[len(FEATURES) :]
     # No BLAS: a turn's score must not depend on the turns it is weighed together with.
-    scores = np.einsum("ij,j->i", seen, of_glance) + np.einsum("ij,j->i", vectors, of_meaning)
+    scores = np.einsum("ij,j->i", seen, of_features) + np.einsum("ij,j->i", vectors, of_meaning)
     each = scores.tolist()
     weighed, start = [], 0
     for turn in turns:
@@ -742,8 +742,8 @@ def _together(found: tuple[str, ...], scores: Sequence[float], vectors: NDArray[
 
 
 def features(text: str, answers_question: bool, before: Sequence[str]) -> tuple[tuple[str, ...], _Numbers]:
-    """The sentences, and a row of numbers for each: the glance, then the vector of its meaning."""
-    seen = glance(text, answers_question, before)
+    """The sentences, and a row of numbers for each: its features, then the vector of its meaning."""
+    seen = read_features(text, answers_question, before)
     if not seen.sentences:
         return (), np.zeros((0, len(FEATURES) + shipped_embedder().profile.dims))
     return seen.sentences, np.hstack([seen.features, _embed(seen.sentences)])

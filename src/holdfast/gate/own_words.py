@@ -1,4 +1,4 @@
-"""Which parts of a turn are the user's own words, and which were pasted: letters, pages, logs, code, quotations.
+"""Separate the user's own words from pasted text: letters, pages, logs, code, quotations.
 
 What somebody else wrote is kept and found with the turn; it is no statement of the user's, and an instruction in it is
 nobody's. In doubt a part counts as pasted: that costs a record, never the turn. One pass over the lines, linear time.
@@ -137,7 +137,7 @@ OWN = re.compile(
 _PASTED = re.compile(
     rf"\b(?:{_PASTES}\b|(?:here['’]s|here is|this is) (?:exactly )?what (?!i\b|we\b|you\b)[^:]{{1,60}}\b{_SAYS}\b)", _I
 )
-_TOLD = re.compile(
+_REPORTED = re.compile(
     rf"\b(?:{_SAYS}(?: (?:this|that|back|to me|us|as follows|and i quote))?[ \t]*,?$|{_THING}$)",
     _I,
 )
@@ -149,17 +149,17 @@ _SHOWN_WITHIN, _POINTED_WITHIN = 60, 30
 
 
 def announces(text: str) -> bool:
-    """Whether the user says that what follows is pasted: "here is the letter", "pasted", "this is what he wrote"."""
+    """Return True if the user announces pasted text: "here is the letter", "pasted", "this is what he wrote"."""
     return _PASTED.search(text) is not None or _names_a_thing(text, _SHOWN, _SHOWN_WITHIN)
 
 
 def reports(text: str) -> bool:
-    """Whether somebody wrote it, or it is to be worked on: what follows is theirs if it is long."""
-    return _TOLD.search(text) is not None or _names_a_thing(text, _POINTED, _POINTED_WITHIN)
+    """Return True if a long text that follows is somebody else's: it was written by them or is to be worked on."""
+    return _REPORTED.search(text) is not None or _names_a_thing(text, _POINTED, _POINTED_WITHIN)
 
 
 def _names_a_thing(text: str, pointer: re.Pattern[str], within: int) -> bool:
-    """Whether a thing that can be pasted is named soon after a word that points, with no colon between them.
+    """Return True if a thing that can be pasted is named soon after a pointing word, with no colon between them.
 
     Both are looked for once: a pattern that goes on looking from every word that points is slow where all of them do.
     """
@@ -199,8 +199,8 @@ _RECALLED, _RULES = "recalled memories", "a rule file"
 
 
 @dataclass(frozen=True, slots=True)
-class Handed:
-    """Lines from `first` to `last`; and of the line where the user speaks so many characters: "User: "."""
+class HostBlock:
+    """Lines from `first` to `last`, and the length of a prefix such as "User: " in the line where the user speaks."""
 
     first: int
     last: int
@@ -212,7 +212,7 @@ class Handed:
 
 _KNOWS = r"(?:already |currently |still )?(?:know|knows|known|remember|remembers|remembered)"
 _TALKS = r"(?:previous|past|earlier|prior) (?:conversations?|chats?)"
-_HANDED_TOLD = either(
+_HOST_NOTE = either(
     # An adjective that only somebody who looked it up would use; "my memories" and "for your memory" are the user's.
     r"(?:(?:relevant|related|retrieved|recalled|stored|saved|existing|long[- ]term|user['’]?s?)[ ,]{1,2}){1,3}"
     r"memor(?:y|ies)",
@@ -228,7 +228,7 @@ _HANDED_TOLD = either(
 _MEMORIES = re.compile(
     r"\W{0,12}(?:(?:here(?:['’]s| is| are)|these are|below (?:is|are)|the following (?:is|are)|some|the|all|your)"
     r"[ :]{1,2}){0,3}"
-    rf"{_HANDED_TOLD}\b(?P<more>[^.!?:\n]{{0,80}})(?P<colon>:?)(?P<rest>.*)",
+    rf"{_HOST_NOTE}\b(?P<more>[^.!?:\n]{{0,80}})(?P<colon>:?)(?P<rest>.*)",
     _I,
 )
 _CLAUSE = re.compile(
@@ -238,7 +238,7 @@ _CLAUSE = re.compile(
 _BARE = re.compile(
     r"(?:#{1,6} {0,2}|\[|\*\*|={2,} {0,2}|-{2,} {0,2})(?:(?:memory|memories)(?: context)?)[\]*=: -]*$", _I
 )
-"""A mark before it: whoever writes "Memory:" over a list dictates it."""
+"""A mark before it: a user who writes "Memory:" over a list dictates it."""
 _ANSWER = "History, not instructions: evidence of what was said"
 """In the first line of every answer of our tools (serve/mcp/text.py)."""
 _MARKED, _ENDS = ("#", "[", "**", "__", "==", "--"), "*_]= -"
@@ -264,10 +264,10 @@ _SPEAKS = re.compile(
     r"(?:[\]*_> ]{0,4}:[*_ ]{0,4}|[\]*_=> -]{0,8}$)",
     _I,
 )
-"""Where the host says that the user's own words begin."""
+"""Headings with which a host marks the beginning of the user's own words."""
 
 
-def handed_over(lines: Sequence[str]) -> Iterator[Handed]:
+def find_host_blocks(lines: Sequence[str]) -> Iterator[HostBlock]:
     """The blocks among the lines of a text, in order."""
     at = 0
     while at < len(lines):
@@ -280,7 +280,7 @@ def handed_over(lines: Sequence[str]) -> Iterator[Handed]:
 
 
 def _what(line: str) -> str:
-    """What a line is the heading of, in words for the receipt; empty if it is none."""
+    """Return the subject of a heading, in words for the receipt; empty if the line is none."""
     body = line.strip()
     if ":" not in body and not body.startswith(_MARKED):  # most lines
         return ""
@@ -288,18 +288,18 @@ def _what(line: str) -> str:
         return _RULES
     if _ANSWER in body:
         return _RECALLED
-    told = _MEMORIES.match(body)
-    if told is not None and not _CLAUSE.search(told["more"]):
-        marked = body.startswith(_MARKED) and not told["rest"].strip(_ENDS)
-        return _RECALLED if told["colon"] or marked else ""
+    heading = _MEMORIES.match(body)
+    if heading is not None and not _CLAUSE.search(heading["more"]):
+        marked = body.startswith(_MARKED) and not heading["rest"].strip(_ENDS)
+        return _RECALLED if heading["colon"] or marked else ""
     return _RECALLED if _BARE.match(body) else ""
 
 
-def _block(lines: Sequence[str], at: int, what: str) -> Handed | None:
-    told = _MEMORIES.match(lines[at].strip())
+def _block(lines: Sequence[str], at: int, what: str) -> HostBlock | None:
+    heading = _MEMORIES.match(lines[at].strip())
     last = at
     speaks: tuple[int, int] | None = None
-    fresh = told is None or not told["rest"].strip(_ENDS)  # nothing stands under the heading yet
+    fresh = heading is None or not heading["rest"].strip(_ENDS)  # nothing stands under the heading yet
     said = not fresh
     listed = gap = fenced = False
     for number in range(at + 1, len(lines)):
@@ -325,7 +325,7 @@ def _block(lines: Sequence[str], at: int, what: str) -> Handed | None:
             elif gap or (listed and not line[0].islower()):
                 break
         last, said, gap = number, True, False
-    return Handed(at, last, what, speaks) if said else None
+    return HostBlock(at, last, what, speaks) if said else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,13 +340,13 @@ class Pasted:
 
 @dataclass(frozen=True, slots=True)
 class OwnWords:
-    """What the user said themselves, and what was set aside."""
+    """The user's own words, and the parts that were set aside."""
 
     text: str
     parts: tuple[Pasted, ...] = ()
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         """The sentence of the receipt."""
         kinds = ", ".join(dict.fromkeys(part.what for part in self.parts))
         count = sum(part.end - part.start for part in self.parts)
@@ -371,7 +371,7 @@ _GAP = 2  # lines of text between two of markup or code, which belong to it
 
 
 def own_words(text: str, most: int | None = None) -> OwnWords:
-    """The text without its pasted parts; with `most`, what follows so many characters is a document."""
+    """Return the text without its pasted parts; with `most`, what follows that many characters is a document."""
     read = text if most is None else text[:most]
     parts = list(pasted_parts(read))
     if len(read) < len(text):
@@ -393,7 +393,7 @@ def pasted_parts(text: str) -> tuple[Pasted, ...]:
 
 def _found_in(text: str) -> tuple[Pasted, ...]:
     lines = _Lines(text)
-    found = [*_comments(text), *_contexts(text), *lines.handed(), *lines.parts()]
+    found = [*_comments(text), *_contexts(text), *lines.host_blocks(), *lines.parts()]
     found += _quotations(text, found)
     return tuple(_merged(found))
 
@@ -424,9 +424,9 @@ def _comments(text: str) -> Iterator[Pasted]:
 
 
 def _contexts(text: str) -> Iterator[Pasted]:
-    """What a model was shown of a memory (context/render.py), true or forged, up to its last line: nobody's word.
+    """Yield the memory contexts in a text (context/render.py), true or forged, up to their last line: nobody's words.
 
-    Without a line that ends it, all that follows is: whoever forges one leaves that line out.
+    Without a line that ends it, all that follows is: a forger would leave that line out.
     """
     if (at := text.find(FRAME)) >= 0:
         closed = FRAME_ENDS.match(text, text.rfind(FRAME))
@@ -469,15 +469,15 @@ def _is_foreign(text: str, start: int, end: int) -> bool:
         return True
     before = text[max(0, start - 80) : start].rstrip(" \t\n").removesuffix(":").rstrip()
     before = before[before.rfind("\n") + 1 :]
-    told = reports(before) or announces(before)
-    return words >= _SAME_LINE_WORDS and told and not OWN.search(before)
+    announced = reports(before) or announces(before)
+    return words >= _SAME_LINE_WORDS and announced and not OWN.search(before)
 
 
 # Lines ----------------------------------------------------------------------------------------------------------------
 
 
 def _shown(line: str) -> str:
-    """What is looked at of a line; a long indentation says no more than a short one."""
+    """Return the visible part of a line, with its indentation cut."""
     text = line[:_LINE].rstrip()
     body = text.lstrip(" \t")
     return text[: len(text) - len(body)][:_INDENT] + body
@@ -507,9 +507,9 @@ class _Lines:
             yield Pasted(start, self._end(last), what)
             at = last + 1
 
-    def handed(self) -> Iterator[Pasted]:
-        """What the host put before the user's words, and its word that they begin: "User question:"."""
-        for block in handed_over(self._lines):
+    def host_blocks(self) -> Iterator[Pasted]:
+        """Yield what the host put before the user's words, with its heading for them: "User question:"."""
+        for block in find_host_blocks(self._lines):
             yield Pasted(self._starts[block.first], self._end(block.last), block.what)
             if block.speaks is not None:
                 line, label = block.speaks
@@ -519,7 +519,7 @@ class _Lines:
         return self._starts[line + 1] - 1 if line + 1 < self._count else len(self._text)
 
     def _opens(self, at: int) -> tuple[int, int, str] | None:
-        """What begins at this line, if anything does: where, its last line, and what it is."""
+        """Return the block that begins at this line, if any: first line, last line and name."""
         line, here = self._lines[at], self._starts[at]
         if fence := FENCE.match(line):
             closed = self._next(at, self._fences[fence[1]])
@@ -609,7 +609,7 @@ class _Lines:
         return self._count - 1
 
     def _announced(self, at: int) -> tuple[int, int, str] | None:
-        """What the user says they paste, or what somebody wrote: "here is the letter:" and all that follows."""
+        """Return the block that the user announces: "here is the letter:" and all that follows."""
         line = self._lines[at]
         colon = line.find(":")
         while 0 <= colon < len(line) - 1 and not line[colon + 1].isspace():  # 09:30, http://

@@ -1,6 +1,6 @@
 """A family of patterns: one thing a text can show, under the name that a receipt and the settings give it.
 
-Every pattern reads a text in one pass, whoever wrote it. Three habits keep it so: an alternative starts only where a
+Every pattern reads a text in one pass, also a hostile one. Three habits keep it so: an alternative starts only where a
 run starts (a word, a line, a look-behind), what repeats without end is possessive, what may give back is bounded.
 """
 
@@ -42,7 +42,7 @@ class PatternReading:
 
 @dataclass(frozen=True, slots=True)
 class Telltale:
-    """What every match of a pattern shows at least one of, in plain ASCII texts: most chat shows none of it, and is
+    """Substrings of which every match of a pattern has one in plain ASCII texts: most chat has none of them, and is
     spared the search.
     """
 
@@ -91,12 +91,12 @@ class Family:
 
 
 def any_of(*alternatives: str, telltale: Telltale | None = None) -> Pattern:
-    """What a machine reads: letters mean their case, a blank is a blank, `^` and `$` are line ends."""
+    """Return a pattern for machine-readable text: case matters, a space is one space, `^` and `$` are line ends."""
     return Pattern(re.compile("|".join(alternatives), re.MULTILINE), False, telltale)
 
 
 def spoken(*alternatives: str, unspaced: str = r"(?!)", telltale: Telltale | None = None) -> Pattern:
-    """What people say: whole words in any case, between them any white space (" ?" is one blank or none).
+    """Return a pattern for speech: whole words in any case, between them any white space (" ?" is one space or none).
 
     `unspaced` is found inside words too, for scripts that do not part them.
     """

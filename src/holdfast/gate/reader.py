@@ -185,7 +185,7 @@ class SentenceReading:
 
     text: str
     start: int
-    """Where it begins in its turn."""
+    """Start of the sentence in its turn."""
     worth: float
     alone: float
     rule: float

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from holdfast.gate.patterns import Family, PatternReading, Telltale, any_of, one_of, spoken
-from holdfast.settings import GateSettings
 
 # --- How many words of a text say anything, in any script (SAL-3).
 
@@ -40,9 +39,7 @@ _TRIVIAL_PHRASES_TEXT = """
     sounds good, makes sense, of course, well done, will do, all good, me too, i see, let me see, one moment, hold on,
     not yet, that's it, that's all, that's right, that's fine, that's good, that's great
 """
-_TRIVIAL_PHRASES = re.compile(
-    rf"\b(?:{'|'.join(phrase.strip() for phrase in _TRIVIAL_PHRASES_TEXT.split(','))})\b",
-)
+_TRIVIAL_PHRASES = re.compile(rf"\b(?:{'|'.join(phrase.strip() for phrase in _TRIVIAL_PHRASES_TEXT.split(','))})\b")
 _SPACELESS_TRIVIAL = re.compile(
     "你好|您好|谢谢|謝謝|多谢|好的|好吧|是的|不是|没问题|沒問題|再见|再見|早上好|晚安|继续|繼續|帮助|幫助|哈哈+"
     "|ありがとうございます|ありがとう|こんにちは|こんばんは|おはようございます|おはよう|はい|いいえ|すみません|了解です|了解|お願いします|なるほど"
@@ -50,7 +47,7 @@ _SPACELESS_TRIVIAL = re.compile(
 )
 
 # Scripts without spaces: a Chinese or Japanese word has about two characters, a Thai, Lao, Burmese or Khmer one about
-# three letters beside its marks.
+# three letters next to its marks.
 _HAN_OR_KANA = "\u3005\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
 _SOUTH_EAST_ASIAN = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
 _SPACELESS = re.compile(f"[{_HAN_OR_KANA}{_SOUTH_EAST_ASIAN}]")
@@ -134,7 +131,7 @@ class Salience:
     """The family of SIGNALS that fired, if one did."""
 
 
-_SALIENT_WORDS = GateSettings().salient_words
+_SALIENT_WORDS = 3  # SAL-3: "help" and "what now" are below, "Rex died yesterday" is not
 
 
 def judge(text: str, salient_words: int = _SALIENT_WORDS) -> Salience:
@@ -260,7 +257,7 @@ SIGNALS = (
 
 
 def tool_limitation_claim(text: str) -> bool:
-    """Whether a candidate says that the agent's tooling or environment fails at something."""
+    """Return True if a candidate says that the agent's tools or environment fail at something."""
     return any(_claims(" ".join(sentence.split())) for sentence in _SENTENCE_END.split(PatternReading.of(text).lowered))
 
 

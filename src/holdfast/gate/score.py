@@ -25,6 +25,13 @@ from holdfast.gate.salience import Salience
 from holdfast.models.embedder import Thresholds
 from holdfast.settings import GateSettings
 
+KNOWN_RECORDS = 5  # nearest durable records that H and S look at (GATE-3, -4)
+_SATURATED = 3  # with this many that know it already, S = 1
+_EARLIER_TURNS = 10  # nearest turns that F looks at (GATE-4)
+_FREQUENT = 5  # with this many that say it too, F = 1
+_CODE_STRUCTURE = 0.3  # Dnl never exceeds this on a text that is mostly code (GATE-5)
+_MAX_CHARS = 40_000  # about 10,000 tokens: a 10 MB paste must not hold the worker for seconds
+
 # --- The five signals that are read from a turn's own words: T, Dnl, P, A and Dtech.
 #
 # Each is a sum over named families with the weights of `GateSettings`, capped at 1. The same text and settings give the
@@ -38,22 +45,23 @@ _TOKENS_A_UNIT = 100  # GATE-6: what a text names is counted per hundred tokens
 
 def technical_density(text: str, settings: GateSettings = _DEFAULT) -> float:
     """T: how technical the turn is, and so which branch judges it (GATE-2)."""
-    total = _sum(_fired(TECHNICAL, _read(text, settings)), settings.technical_families)
-    return min(total / settings.technical_norm, 1.0)
+    total = _sum(_fired(TECHNICAL, _read(text, settings)), settings.weights.technical_families)
+    return min(total / settings.weights.technical_norm, 1.0)
 
 
 def nl_structure(text: str, settings: GateSettings = _DEFAULT) -> float:
     """Dnl: how much a person tells of themselves, in the sentences around any code (GATE-5)."""
     prose = prose_of(_read(text, settings).text)
-    total = _sum(_fired(CONVERSATION, PatternReading(prose.text)), settings.conversation_families)
-    return min(total, settings.code_structure if prose.mostly_code else 1.0)
+    total = _sum(_fired(CONVERSATION, PatternReading(prose.text)), settings.weights.conversation_families)
+    return min(total, _CODE_STRUCTURE if prose.mostly_code else 1.0)
 
 
 def specificity(text: str, settings: GateSettings = _DEFAULT) -> float:
     """P: how densely it names concrete things (GATE-6)."""
     read = _read(text, settings)
     total = sum(
-        _weight(settings.specificity_families, family.name) * family.patterns[0].count(read) for family in SPECIFICS
+        _weight(settings.weights.specificity_families, family.name) * family.patterns[0].count(read)
+        for family in SPECIFICS
     )
     tokens = max(len(read.text) // _CODE_POINTS_A_TOKEN, 1)
     return min(total / max(tokens / _TOKENS_A_UNIT, 1.0), 1.0)
@@ -61,16 +69,16 @@ def specificity(text: str, settings: GateSettings = _DEFAULT) -> float:
 
 def actionability(text: str, settings: GateSettings = _DEFAULT) -> float:
     """A: whether something was decided, fixed, configured or shipped (GATE-7)."""
-    return min(_sum(_fired(ACTIONS, _read(text, settings)), settings.action_families), 1.0)
+    return min(_sum(_fired(ACTIONS, _read(text, settings)), settings.weights.action_families), 1.0)
 
 
 def tech_structure(text: str, settings: GateSettings = _DEFAULT) -> float:
     """Dtech: the parts of code that it shows (GATE-8)."""
-    return min(_sum(_fired(STRUCTURE, _read(text, settings)), settings.structure_families), 1.0)
+    return min(_sum(_fired(STRUCTURE, _read(text, settings)), settings.weights.structure_families), 1.0)
 
 
 def families(text: str, settings: GateSettings = _DEFAULT) -> dict[str, tuple[str, ...]]:
-    """Which families fired, by signal: what a receipt shows."""
+    """Return the families that matched, by signal, for the receipt."""
     read = _read(text, settings)
     return {
         "t": _fired(TECHNICAL, read),
@@ -82,7 +90,7 @@ def families(text: str, settings: GateSettings = _DEFAULT) -> dict[str, tuple[st
 
 
 def _read(text: str, settings: GateSettings) -> PatternReading:
-    return _reading(text[: settings.max_chars])
+    return _reading(text[:_MAX_CHARS])
 
 
 _reading = lru_cache(maxsize=2)(PatternReading.of)  # five signals read the same text
@@ -137,7 +145,7 @@ class Signals:
 
     @classmethod
     def read(cls, metadata: Mapping[str, object]) -> Signals:
-        """From metadata, whoever wrote it: what is absent or no number is 0."""
+        """Read signals from metadata of any origin: what is absent or not a number is 0."""
         return cls(**{part.name: _number(metadata.get(_wire(part.name))) for part in fields(cls)})
 
 
@@ -145,22 +153,18 @@ _NAMES = tuple(part.name for part in fields(Signals))
 
 
 def score(
-    text: str,
-    memory_hits: Sequence[float],
-    turn_hits: Sequence[float],
-    settings: GateSettings,
-    thresholds: Thresholds,
+    text: str, memory_hits: Sequence[float], turn_hits: Sequence[float], settings: GateSettings, thresholds: Thresholds
 ) -> Signals:
     """Judge one turn by its words and by the cosines of its nearest durable records and of the nearest turns.
 
     The order of the hits does not matter, and hits beyond the nearest 5 records and 10 turns change nothing.
     """
-    records = _nearest(memory_hits, settings.known_records)
-    turns = _nearest(turn_hits, settings.earlier_turns)
+    records = _nearest(memory_hits, KNOWN_RECORDS)
+    turns = _nearest(turn_hits, _EARLIER_TURNS)
 
     h = novelty(records)
-    frequency = min(_at_least(thresholds.repeat, turns) / settings.frequent, 1.0)
-    saturation = min(_at_least(thresholds.known, records) / settings.saturated, 1.0)
+    frequency = min(_at_least(thresholds.repeat, turns) / _FREQUENT, 1.0)
+    saturation = min(_at_least(thresholds.known, records) / _SATURATED, 1.0)
     r = frequency * (1.0 - saturation)  # a product: what memory is full of gains nothing by being said once more
 
     t = technical_density(text, settings)
@@ -169,8 +173,14 @@ def score(
     a = actionability(text, settings)
     dtech = tech_structure(text, settings)
 
-    gconv = _unit(settings.novelty * h + settings.repetition * r + settings.conversational_structure * d)
-    gtech = _unit(settings.specificity * p + settings.actionability * a + settings.technical_structure * dtech)
+    gconv = _unit(
+        settings.weights.novelty * h + settings.weights.repetition * r + settings.weights.conversational_structure * d
+    )
+    gtech = _unit(
+        settings.weights.specificity * p
+        + settings.weights.actionability * a
+        + settings.weights.technical_structure * dtech
+    )
     return Signals(blend(t, gconv, gtech), t, h, r, d, p, a, dtech, gconv, gtech, frequency, saturation)
 
 
@@ -217,7 +227,7 @@ class Verdict:
     promoted: bool
     """Salient, and G reaches the threshold."""
     yields: bool
-    """Whether records may be made of it: of every salient turn (rank) or of the promoted ones alone (filter)."""
+    """True if records may be made of it: of every salient turn (rank), or only of the promoted ones (filter)."""
     reason: str
 
 

@@ -232,7 +232,7 @@ def speaker_of(line: str) -> tuple[str, str] | None:
 
 
 def read_text_chat(file: IO[bytes], name: str, at: str) -> Iterator[Item]:
-    """Read "User: …" and "## Assistant" conversations; what no one is named for belongs to whoever spoke last."""
+    """Read "User: …" and "## Assistant" conversations; other lines belong to the last speaker."""
 
     def messages() -> Iterator[Message]:
         role, lines, number = "", list[str](), 0

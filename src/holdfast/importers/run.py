@@ -24,8 +24,9 @@ from holdfast.importers.source import ImportedChat, ImportedNote, Item, Message,
 from holdfast.memory import Memory
 from holdfast.model import Origin
 from holdfast.results import ChatImport
-from holdfast.settings import DoctorSettings
+from holdfast.settings import tuned
 from holdfast.upkeep.export import FORMAT
+from holdfast.upkeep.findings import DoctorSizes
 from holdfast.upkeep.foreign import read_foreign
 
 Progress = Callable[[int, int], None]
@@ -163,7 +164,7 @@ def import_chats(memory: Memory, path: Path, form: str | None = None, progress: 
             if known not in tally.done.formats:
                 tally.done = replace(tally.done, formats=(*tally.done.formats, known))
             try:
-                for item in _items(file, known, memory.settings.doctor, report):
+                for item in _items(file, known, tuned(memory.settings, DoctorSizes), report):
                     _store(memory, item, tally)
             except InputError as error:
                 tally.skip(f"{file}: {error}")
@@ -196,7 +197,7 @@ def _files(path: Path) -> list[Path]:
     return [file for file in found if file.is_file() and file.stat().st_size]
 
 
-def _items(file: Path, form: str, settings: DoctorSettings, report: Callable[[int], None]) -> Iterator[Item]:
+def _items(file: Path, form: str, settings: DoctorSizes, report: Callable[[int], None]) -> Iterator[Item]:
     if form in ("memories", "notes"):
         for one in read_foreign(file, settings).items:
             ident = file.name if form == "notes" else one.id

@@ -21,7 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.model import Provenance, Role
-from holdfast.settings import IndexSettings
 from holdfast.store.rows import role_number
 from holdfast.store.store import Store
 from holdfast.store.types import BLOCK, PASSAGES_STAGE, Changes, Document, Move, Passage, Space
@@ -29,6 +28,27 @@ from holdfast.text.words import speaker_terms, split_passages, term_counts
 
 if TYPE_CHECKING:
     from holdfast.gate.durability import Weighed
+
+
+@dataclass(frozen=True)
+class IndexSizes:
+    """Sizes of the index and of its batches."""
+
+    tail: int = 128  # turns that may wait outside the word index: search scans them, at about 20 µs each
+    tail_chars: int = 200_000  # characters that may wait there: one long paste is indexed at once
+    vector_tail: int = 256  # vectors that may wait outside a quantized segment
+    batch: int = 1000  # turns per transaction of derived work; with 2,000 it takes a tenth longer (memory)
+    gather_s: float = 0.05  # wait of the first turn after a pause for others to share its batch
+    gather_most_s: float = 1.0
+    """The wait doubles up to this while turns keep coming: 50 turns a second take half the processor in batches of a
+    second of what they take in batches of .1 s (docs/evidence/performance.md). `flush` does not wait."""
+    passage_words: int = 60  # length of the passages that a long turn is cut into, at the ends of sentences
+    passages_from: int = 90  # length from which a turn is cut: one passage and a half
+    window_turns: int = 2  # turns before a turn that it is read together with (DESIGN)
+    statement_floor: float = (
+        0.3  # added to the chance that a sentence is worth keeping: .1 to .3 were alike on three sets
+    )
+    max_chars: int = 1_000_000  # words beyond this are kept but not indexed: a 10 MB paste must not cost minutes
 
 
 def words_stage(space: Space) -> str:
@@ -364,7 +384,7 @@ def as_slice(nums: NDArray[np.int64]) -> NDArray[np.int64] | slice:
 # --- Derived work: put waiting documents into the word index.
 
 
-def index_words(store: Store, namespace: str, space: Space, settings: IndexSettings) -> int:
+def index_words(store: Store, namespace: str, space: Space, settings: IndexSizes) -> int:
     """Index one batch, if enough is waiting; how many documents were indexed.
 
     A short tail stays out on purpose: search reads it as it is, and writing blocks for every turn would cost more.
@@ -414,7 +434,7 @@ def index_changes(space: Space, documents: Sequence[Document], max_chars: int) -
 # --- Derived work: cut long turns into passages, which are indexed and embedded like turns.
 
 
-def cut_turns(store: Store, namespace: str, settings: IndexSettings) -> int:
+def cut_turns(store: Store, namespace: str, settings: IndexSizes) -> int:
     """Cut one batch of turns; how many turns were looked at."""
     with store.snapshot(namespace) as view:
         done = view.cursor(PASSAGES_STAGE)

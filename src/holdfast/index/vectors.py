@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from holdfast.gate.durability import Weighed
 from holdfast.index.blocks import (
     BlockCache,
+    IndexSizes,
     Segment,
     as_slice,
     pack_segment,
@@ -22,7 +23,6 @@ from holdfast.index.blocks import (
 )
 from holdfast.model import Role
 from holdfast.models.embedder import Embedder, round_to_half, shipped_embedder, unit
-from holdfast.settings import IndexSettings
 from holdfast.store.rows import role_number
 from holdfast.store.snapshot import Snapshot
 from holdfast.store.store import Store
@@ -162,7 +162,7 @@ def matrix(stored: Sequence[tuple[int, bytes]]) -> Scores:
     return np.frombuffer(b"".join(data for _, data in stored), "<f4").reshape(len(stored), -1)
 
 
-def embed_documents(store: Store, namespace: str, space: Space, embedder: Embedder, settings: IndexSettings) -> int:
+def embed_documents(store: Store, namespace: str, space: Space, embedder: Embedder, settings: IndexSizes) -> int:
     """Embed one batch; how many documents it was. When the model fails, ModelError, and the cursor stays (SAL-5)."""
     fingerprint = embedder.profile.fingerprint
     embedding, folding = vectors_stage(space, fingerprint), segments_stage(space, fingerprint)
@@ -229,13 +229,13 @@ ReadingsVectors = NDArray[np.float32]
 _USER = role_number(Role.USER)
 
 
-def read_turns(store: Store, namespace: str, embedder: Embedder, settings: IndexSettings) -> int:
+def read_turns(store: Store, namespace: str, embedder: Embedder, settings: IndexSizes) -> int:
     """Read one batch of embedded turns; how many there were."""
     fingerprint = embedder.profile.fingerprint
-    stages = {space: vectors_stage(space, fingerprint) for space in (Space.TOLD, Space.WINDOW)}
+    stages = {space: vectors_stage(space, fingerprint) for space in (Space.STATEMENT, Space.WINDOW)}
     with store.snapshot(namespace) as view:
-        done = view.cursor(stages[Space.TOLD])
-        folded = view.cursor(segments_stage(Space.TOLD, fingerprint))
+        done = view.cursor(stages[Space.STATEMENT])
+        folded = view.cursor(segments_stage(Space.STATEMENT, fingerprint))
         embedded = view.cursor(vectors_stage(Space.TURN, fingerprint))
         turns = [turn for turn in view.documents(Space.TURN, done, settings.batch) if turn.num <= embedded]
         if not turns:
@@ -246,10 +246,10 @@ def read_turns(store: Store, namespace: str, embedder: Embedder, settings: Index
         changes = Changes(fingerprint=fingerprint)
         moves = []
         changes.vectors += [
-            (Space.TOLD, num, statement[num].tobytes() if weighed else AS_TURN) for num, weighed in read.items()
+            (Space.STATEMENT, num, statement[num].tobytes() if weighed else AS_TURN) for num, weighed in read.items()
         ]
         changes.vectors += [(Space.WINDOW, num, scale.tobytes()) for num, scale in windows.items()]
-        for space, made in ((Space.TOLD, statement), (Space.WINDOW, windows)):
+        for space, made in ((Space.STATEMENT, statement), (Space.WINDOW, windows)):
             moves.append(Move(stages[space], done, upto))
             if upto - folded >= settings.vector_tail:
                 fold(view, space, changes, made, folded, upto)
@@ -258,7 +258,7 @@ def read_turns(store: Store, namespace: str, embedder: Embedder, settings: Index
 
 
 def _statement_vectors(
-    view: Snapshot, turns: Sequence[Document], embedder: Embedder, settings: IndexSettings
+    view: Snapshot, turns: Sequence[Document], embedder: Embedder, settings: IndexSizes
 ) -> tuple[dict[int, Vector], dict[int, bool]]:
     """Compute the statement vector of each turn; a turn of one sentence, or not of a user, keeps its own vector.
 
@@ -267,7 +267,7 @@ def _statement_vectors(
     stored = view.vectors(Space.TURN, embedder.profile.fingerprint, [turn.num for turn in turns])
     statement = {num: np.frombuffer(data, "<f4") for num, data in stored}
     # A rebuild asks no model: what was read once stays as it was read.
-    known = dict(view.vectors_between(Space.TOLD, embedder.profile.fingerprint, turns[0].num - 1, turns[-1].num))
+    known = dict(view.vectors_between(Space.STATEMENT, embedder.profile.fingerprint, turns[0].num - 1, turns[-1].num))
     statement.update({num: np.frombuffer(data, "<f4") for num, data in known.items()})
     read_ahead([turn for turn in turns if turn.num not in known])
     parts: list[tuple[int, Weighed]] = []
@@ -284,10 +284,12 @@ def _statement_vectors(
     return statement, {turn.num: turn.num in by_sentences for turn in turns if turn.num not in known}
 
 
-def _weigh(parts: Sequence[Weighed], embedder: Embedder, settings: IndexSettings) -> ReadingsVectors:
+def _weigh(parts: Sequence[Weighed], embedder: Embedder, settings: IndexSizes) -> ReadingsVectors:
     """Average the vectors of each turn's sentences, weighted by durability and length."""
     sentences = [sentence for one in parts for sentence in one.sentences]
-    likely = np.array([chance for one in parts for chance in one.each], np.float32) + np.float32(settings.told_floor)
+    likely = np.array([chance for one in parts for chance in one.each], np.float32) + np.float32(
+        settings.statement_floor
+    )
     # A vector of a sentence is of unit length; the longer sentence has more to tell.
     long = np.array([len(sentence.split()) for sentence in sentences], np.float32)
     vectors = _embed(parts, sentences, embedder) * (likely * long ** np.float32(0.5))[:, None]
@@ -317,7 +319,9 @@ def _windows(
     earlier: list[Vector] = []
     for at, turn in enumerate(turns):
         if turn.session not in lines:
-            stored = dict(view.vectors(Space.TOLD, fingerprint, view.numbers_before(turn.session, turn.index, width)))
+            stored = dict(
+                view.vectors(Space.STATEMENT, fingerprint, view.numbers_before(turn.session, turn.index, width))
+            )
             lines[turn.session] = [nothing + 1 + len(earlier) + number for number in range(len(stored))]
             earlier += [np.frombuffer(stored[num], "<f4") for num in sorted(stored)]
         line = lines[turn.session]

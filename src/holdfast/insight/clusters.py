@@ -16,7 +16,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.models.embedder import unit
-from holdfast.settings import ThemeSettings
+
+
+@dataclass(frozen=True)
+class ThemeSizes:
+    """Constants of themes. Cosines are taken after removing the mean of all turns."""
+
+    turns: int = 10_000  # turns that are read, an even sample if there are more: reading takes most of the time
+    seeded: int = 4_000  # turns among which seeds are looked for, each compared with each other
+    seeds: int = 24  # groups, three times as many as are shown: with fewer the largest hold turns of no theme
+    context: float = 0.7  # share of its neighbours' vectors that a turn is grouped by
+    telling: int = 8  # content words from which a turn counts in full: "sounds good!" makes no theme
+    near: float = 0.2  # cosine from which a turn belongs to a theme: unrelated ones are at 0 ± .1 (static model)
+    apart: float = 0.4  # two seeds nearer than this are one theme
+    least: int = 3  # turns of a theme: two are a remark and its answer
+    examples: int = 3
+    words: int = 4  # words of a label
+    chars: int = 1_000  # a turn is read up to here: its beginning says what it is about
+    dimensions: int = 64  # of the co-occurrence vectors, without an embedder
+    vocabulary: int = 1_000  # most frequent words that have one
+    digest_s: float = 60.0  # for all questions to a chat model about themes, together
+
 
 Vectors = NDArray[np.float32]
 Numbers = NDArray[np.int64]
@@ -40,7 +60,7 @@ class Clustering:
     """Cosine of each row with the centre of its group."""
 
 
-def cluster(vectors: Vectors, settings: ThemeSettings) -> Clustering:
+def cluster(vectors: Vectors, settings: ThemeSizes) -> Clustering:
     """Group unit vectors; rows that are near no centre are in no group."""
     centres = vectors[_seeds(vectors, settings)]
     for _ in range(_ROUNDS if len(centres) else 0):
@@ -66,7 +86,7 @@ def with_neighbours(vectors: Vectors, weights: Vectors, before: Numbers, share: 
     return unit(mixed)
 
 
-def cooccurrence_vectors(turns: Sequence[frozenset[str]], settings: ThemeSettings) -> Vectors:
+def cooccurrence_vectors(turns: Sequence[frozenset[str]], settings: ThemeSizes) -> Vectors:
     """Return a unit vector for the terms of each turn, zero for one that shares no term with another.
 
     Latent semantic analysis: the main directions of the table of turns and terms, in which rare terms weigh more.
@@ -90,7 +110,7 @@ def _weight(cosines: Vectors) -> Vectors:
     return weight
 
 
-def _seeds(vectors: Vectors, settings: ThemeSettings) -> list[int]:
+def _seeds(vectors: Vectors, settings: ThemeSizes) -> list[int]:
     """Return the densest rows that are not near each other, from an even sample if there are many rows."""
     sample = np.arange(0, len(vectors), max(-(-len(vectors) // settings.seeded), 1))
     if not len(sample):

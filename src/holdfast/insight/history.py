@@ -7,12 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
 
 from holdfast.gate.calibrate import curve_of, probability
+from holdfast.index.blocks import IndexSizes
 from holdfast.index.vectors import vectors_stage
 from holdfast.insight.lookup import find
 from holdfast.log.acts import compact_stage, noted_turns
 from holdfast.model import Action, Decision, Entry, Kind, Record, Role, Turn, Why
 from holdfast.results import Admitted, DayStats, History, Stats, Step, Version
-from holdfast.settings import AdmitSettings, IndexSettings, Settings
+from holdfast.settings import AdmitSettings, Settings, tuned
 from holdfast.store.snapshot import Snapshot
 from holdfast.store.types import ADMIT_STAGE, COMPACTION, Space
 
@@ -65,7 +66,7 @@ def why(view: Snapshot, item_id: str, fingerprint: str | None, settings: Setting
     records = view.records_of(item)
     decisions = [
         _kept(item),
-        _indexed(item, settings.index),
+        _indexed(item, tuned(settings, IndexSizes)),
         _embedded(view, item, fingerprint),
         *_judged(view, item, settings.admit),
         *_compacted(view, item, records),
@@ -164,7 +165,7 @@ def _kept(turn: Turn) -> Decision:
     )
 
 
-def _indexed(turn: Turn, settings: IndexSettings) -> Decision:
+def _indexed(turn: Turn, settings: IndexSizes) -> Decision:
     if len(turn.text) > settings.max_chars:
         return Decision(
             "found by words", f"its first {settings.max_chars:,} characters are indexed, of {len(turn.text):,}"

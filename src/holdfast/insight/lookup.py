@@ -20,7 +20,7 @@ def find(view: Snapshot, item_id: str) -> Turn | Record:
     if item is None and (at := view.erased_at(item_id)) is not None:
         raise NotFound(f"{item_id!r} was erased on {at:%d %B %Y at %H:%M} UTC; nothing of it is kept")
     if item is None:
-        raise NotFound(f"there is no turn or record {item_id!r} in this namespace")
+        raise NotFound(f"there is no turn or record {item_id!r} in this namespace; search and recent print the ids")
     return item
 
 

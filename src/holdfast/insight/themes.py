@@ -24,13 +24,21 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from holdfast.admit.secrets import mask
 from holdfast.errors import ModelError, ModelMisbehaved, ModelUnavailable
-from holdfast.index.blocks import BlockCache
+from holdfast.index.blocks import BlockCache, IndexSizes
 from holdfast.index.candidates import Pool, read_pool
-from holdfast.insight.clusters import Clustering, Numbers, Vectors, cluster, cooccurrence_vectors, with_neighbours
+from holdfast.insight.clusters import (
+    Clustering,
+    Numbers,
+    ThemeSizes,
+    Vectors,
+    cluster,
+    cooccurrence_vectors,
+    with_neighbours,
+)
 from holdfast.model import Receipt, Role, Stage, Turn, to_micros
 from holdfast.models.chat import Chat, Message, Schema, strip_fence
 from holdfast.results import Theme, Themes
-from holdfast.settings import Settings, ThemeSettings
+from holdfast.settings import Settings, tuned
 from holdfast.store.rows import role_number
 from holdfast.store.snapshot import Snapshot
 from holdfast.store.types import Space
@@ -160,16 +168,17 @@ def find_themes(
 ) -> Themes:
     """Return the largest groups of turns in a period, at most `limit`."""
     timer = _StageTimer()
-    pool = read_pool(view, namespace, Space.TURN, cache, settings.index.max_chars)
+    sizes = tuned(settings, ThemeSizes)
+    pool = read_pool(view, namespace, Space.TURN, cache, tuned(settings, IndexSizes).max_chars)
     nums = _turns_in(view, pool, period)
     timer.stage("turns", len(nums), "said in this time by the user or the assistant")
-    sample = _read_sample(view, _even_sample(nums, settings.themes.turns), settings.themes)
+    sample = _read_sample(view, _even_sample(nums, sizes.turns), sizes)
     timer.stage("read", len(sample.turns), "" if len(nums) == len(sample.turns) else "an even part of them")
-    vectors, basis = _vectors(view, sample, fingerprint, settings.themes)
-    mixed = with_neighbours(vectors, sample.weights, sample.before, settings.themes.context)
-    groups = cluster(mixed, settings.themes)
+    vectors, basis = _vectors(view, sample, fingerprint, sizes)
+    mixed = with_neighbours(vectors, sample.weights, sample.before, sizes.context)
+    groups = cluster(mixed, sizes)
     timer.stage("groups", len(groups.centres), f"{int(np.count_nonzero(groups.of < 0))} turns are in none")
-    found = _describe(sample, groups, limit, settings.themes)
+    found = _describe(sample, groups, limit, sizes)
     timer.stage("named", len(found))
     reason = f"grouped by {basis}; {len(found)} themes" if len(nums) else "nothing was said in this time"
     return Themes(found, period.since, period.until, timer.receipt(reason))
@@ -229,7 +238,7 @@ def _even_sample(nums: Numbers, most: int) -> Numbers:
     return np.sort(nums[order[:most]])
 
 
-def _read_sample(view: Snapshot, nums: Numbers, settings: ThemeSettings) -> _Sample:
+def _read_sample(view: Snapshot, nums: Numbers, settings: ThemeSizes) -> _Sample:
     read = view.turns([int(num) for num in nums])
     turns = [read[int(num)] for num in nums if int(num) in read]
     words = [read_words(turn.text[: settings.chars]) for turn in turns]
@@ -244,10 +253,10 @@ def _read_sample(view: Snapshot, nums: Numbers, settings: ThemeSettings) -> _Sam
     return _Sample(turns, words, weights, before)
 
 
-def _vectors(view: Snapshot, sample: _Sample, fingerprint: str | None, settings: ThemeSettings) -> tuple[Vectors, str]:
+def _vectors(view: Snapshot, sample: _Sample, fingerprint: str | None, settings: ThemeSizes) -> tuple[Vectors, str]:
     """Return stored vectors, or co-occurrence vectors if most turns are not embedded, and the name of the basis."""
     if fingerprint is not None and sample.turns:
-        stored = dict(view.vectors(Space.TOLD, fingerprint, [turn.seq for turn in sample.turns]))
+        stored = dict(view.vectors(Space.STATEMENT, fingerprint, [turn.seq for turn in sample.turns]))
         if stored:
             none = bytes(len(next(iter(stored.values()))))
             rows = b"".join(stored.get(turn.seq, none) for turn in sample.turns)
@@ -257,7 +266,7 @@ def _vectors(view: Snapshot, sample: _Sample, fingerprint: str | None, settings:
     return cooccurrence_vectors([one.terms for one in sample.words], settings), "words"
 
 
-def _describe(sample: _Sample, groups: Clustering, limit: int, settings: ThemeSettings) -> list[Theme]:
+def _describe(sample: _Sample, groups: Clustering, limit: int, settings: ThemeSizes) -> list[Theme]:
     rows = [np.flatnonzero(groups.of == number) for number in range(-1, len(groups.centres))]
     others, *labelled = ([sample.words[int(row)] for row in members] for members in rows)
     found: list[Theme] = []

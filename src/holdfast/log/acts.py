@@ -84,9 +84,9 @@ class CompactedRecord:
 class CompactionPayload:
     session: str
     after: int
-    """Where the cursor of the session was before."""
+    """Cursor of the session before."""
     upto: int
-    """Where it is now."""
+    """Cursor of the session now."""
     cause: str
     records: tuple[CompactedRecord, ...]
     removed: int
@@ -173,7 +173,7 @@ class Demotion:
 @dataclass(frozen=True)
 class JanitorPayload:
     factor: float
-    """What the confidence of the lowered records was multiplied by."""
+    """Factor of the confidence of the lowered records."""
     demotions: tuple[Demotion, ...]
     culled: tuple[str, ...]
     reason: str

@@ -18,6 +18,10 @@ from holdfast.model import Metadata, NewTurn, Origin, Role, to_micros
 from holdfast.settings import LogSettings
 from holdfast.text.time import Moment, read_moment
 
+MAX_NAME_BYTES = 1024  # namespaces, sessions and keys are part of every index entry, so they are kept short
+_STABILITY = {Role.USER: 0.5, Role.ASSISTANT: 0.25}  # LOG-2
+_OTHER_STABILITY = 0.2  # LOG-2
+
 
 def check_name(what: str, name: object, settings: LogSettings) -> str:
     """Return the name, or raise BadText with the reason why it cannot be used."""
@@ -33,8 +37,8 @@ def check_name(what: str, name: object, settings: LogSettings) -> str:
         raise BadText(
             f"the {what} contains a lone surrogate at position {error.start}, which is not valid text"
         ) from error
-    if size > settings.max_name_bytes:
-        raise BadText(f"the {what} has {size} bytes; the limit is {settings.max_name_bytes}")
+    if size > MAX_NAME_BYTES:
+        raise BadText(f"the {what} has {size} bytes; the limit is {MAX_NAME_BYTES}")
     return name
 
 
@@ -251,8 +255,7 @@ def _read_origin(origin: object, role: Role) -> Origin:
 
 def _read_stability(stability: object, role: Role, origin: Origin, settings: LogSettings) -> float:
     if stability is None:
-        usual = {Role.USER: settings.stability_user, Role.ASSISTANT: settings.stability_assistant}
-        return settings.stability_other if origin is Origin.AGENT else usual.get(role, settings.stability_other)
+        return _OTHER_STABILITY if origin is Origin.AGENT else _STABILITY.get(role, _OTHER_STABILITY)
     if isinstance(stability, bool) or not isinstance(stability, int | float) or not 0.0 <= stability <= 1.0:
         raise BadMessage(f"stability must be a number from 0 to 1, not {stability!r}")
     return float(stability)

@@ -14,13 +14,26 @@ from holdfast.models.embedder import Breaker
 from holdfast.models.remote import Endpoint
 from holdfast.settings import ChatSettings
 
+
+@dataclass(frozen=True)
+class ChatLimits(ChatSettings):
+    """The settings of the chat model and its fixed limits."""
+
+    max_reply_chars: int = 200_000  # a longer answer is refused: three records need about 2,000
+    attempts: int = 5
+    """Attempts before the rules read a turn instead: with the waits at least 15 s, longer than a server needs to
+    restart. A model that failed so is asked once for each turn until it answers again."""
+    retry_s: float = 1.0  # first wait after a failure; each next one is twice as long (SAL-5)
+    longest_retry_s: float = 60.0  # an outage of hours must not outlast itself by more than a minute
+
+
 API_KEY = "HOLDFAST_CHAT_API_KEY"
 """Not OPENAI_API_KEY: that key must not be sent to any other server that is configured."""
 
 Schema = Mapping[str, object]
 """A JSON schema."""
 
-_DEFAULTS = ChatSettings()
+_DEFAULTS = ChatLimits()
 _UNKNOWN_FIELD = (400, 422)
 """Statuses for a request field that the server does not know: 400 from OpenAI, 422 from servers built on pydantic."""
 _CUT_SHORT = ("length", "content_filter")
@@ -145,7 +158,6 @@ class GuardedChat:
 
 def open_chat(
     spec: str,
-    *,
     timeout_s: float = _DEFAULTS.timeout_s,
     max_reply_chars: int = _DEFAULTS.max_reply_chars,
     first_wait_s: float = _DEFAULTS.retry_s,

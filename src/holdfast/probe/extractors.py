@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from holdfast.admit.extract import DeterministicExtractor, Extractor
+from holdfast.admit.extract import AdmitWeights, DeterministicExtractor, Extractor
 from holdfast.admit.floor import judge_turn
 from holdfast.admit.llm import LlmExtractor
 from holdfast.errors import InputError, ModelError
@@ -30,7 +30,7 @@ from holdfast.memory import Memory
 from holdfast.model import Kind, NewTurn, Role, Turn
 from holdfast.models.chat import open_chat
 from holdfast.probe.metrics import DIGITS, bootstrap_counts, interval_bounds, ratio
-from holdfast.settings import LogSettings, Settings
+from holdfast.settings import LogSettings, Settings, tuned
 from holdfast.text.jsonio import raise_faults, read_json_lines
 from holdfast.text.time import Moment
 from holdfast.text.words import FUNCTION_WORDS, terms
@@ -149,10 +149,10 @@ def compare(
 def open_extractor(spec: str, settings: Settings) -> tuple[str, Extractor]:
     """Open `rules`, or a chat model as URL#MODEL, optionally with @CRITERION for another prompt."""
     model, _, criterion = spec.rpartition("@") if "@" in spec.rpartition("#")[2] else (spec, "", "")
-    admit = replace(settings.admit, criterion=criterion) if criterion else settings.admit  # type: ignore[arg-type]
+    admit = replace(tuned(settings, AdmitWeights), **({"criterion": criterion} if criterion else {}))  # type: ignore[arg-type]
     if model == "rules":
         return spec, DeterministicExtractor(admit)
-    chat = open_chat(model, timeout_s=settings.chat.timeout_s, max_reply_chars=settings.chat.max_reply_chars)
+    chat = open_chat(model, settings.chat.timeout_s)
     if chat is None:
         raise InputError("unknown extractor 'none'. Use rules, or URL#MODEL, optionally with @CRITERION")
     return spec, LlmExtractor(chat, admit, timeout_s=settings.chat.timeout_s)

@@ -16,10 +16,10 @@ from holdfast.memory import Memory
 from holdfast.probe.metrics import bootstrap_interval
 from holdfast.probe.probes import Probe, probe_hash
 from holdfast.probe.run import MEASURES, AskedProbe, ProbeFigures, ask_probes, find_targets, probe_figures, score_table
-from holdfast.settings import RecallSettings, Settings
+from holdfast.settings import RankWeights, Settings
 
 WEIGHTS = (
-    "words", "told", "worth", "window", "user_preference", "answer_share", "session_share", "when_weight", "k1",
+    "words", "statement", "worth", "window", "user_preference", "answer_share", "session_share", "when_weight", "k1",
     "b", "number_preference", "time_preference",
 )  # fmt: skip
 """Weights that are tried by default, each halved and doubled: 24 configurations."""
@@ -58,7 +58,7 @@ class Sweep:
     """95 % interval of the change of MRR on the other half."""
 
 
-def default_steps(settings: RecallSettings) -> Steps:
+def default_steps(settings: RankWeights) -> Steps:
     def step(name: str, factor: float) -> float:
         value: float = round(getattr(settings, name) * factor, 6)
         return min(value, 1.0) if name in _SHARES else value
@@ -67,11 +67,11 @@ def default_steps(settings: RecallSettings) -> Steps:
 
 
 def read_steps(options: Iterable[str]) -> Steps:
-    """Read NAME=VALUE[,VALUE…] options, where NAME is one of the recall settings."""
-    numbers = {field.name for field in fields(RecallSettings) if field.type == "float"}
+    """Read NAME=VALUE[,VALUE…] options, where NAME is one of the weights of recall."""
+    numbers = {field.name for field in fields(RankWeights)}
     steps: dict[str, list[float]] = {}
     for one in options:
-        name, _, values = one.removeprefix("recall.").partition("=")
+        name, _, values = one.removeprefix("recall.").removeprefix("weights.").partition("=")
         if name not in numbers:
             raise InputError(f"{one!r}: recall has no number {name!r}; use one of {', '.join(sorted(numbers))}")
         try:
@@ -91,7 +91,9 @@ def sweep(
     progress: Progress | None = None,
 ) -> Sweep:
     """Try each step alone, then all that helped together; `open_memory` opens the same memory with other settings."""
-    tries = [{name: value} for name, values in (steps or default_steps(settings.recall)).items() for value in values]
+    tries = [
+        {name: value} for name, values in (steps or default_steps(settings.recall.weights)).items() for value in values
+    ]
     total = len(tries) + 2
     with open_memory(settings) as memory:
         targets, drifted = find_targets(memory, probes, drafts=drafts)
@@ -101,7 +103,8 @@ def sweep(
     halves = _halves(base_asked)
 
     def run(changes: Mapping[str, float], number: int) -> tuple[Tried, list[AskedProbe]]:
-        changed = replace(settings, recall=replace(settings.recall, **changes))  # type: ignore[arg-type]
+        weights = replace(settings.recall.weights, **changes)
+        changed = replace(settings, recall=replace(settings.recall, weights=weights))
         with open_memory(changed) as memory:
             asked = ask_probes(memory, targets)
         if progress is not None:

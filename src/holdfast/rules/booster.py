@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.models.embedder import Embedder
-from holdfast.settings import CompactSettings
 from holdfast.text.words import script_of
+
+BOOST_DEADLINE_S = 2.0  # for the vectors of all texts of a run: a slower embedder contributes nothing
 
 _HINT = re.compile(
     r"\b(?:prefer(?:s|red|ably|ence)?|avoid(?:s|ing)?|keep(?:s|ing)?|ensure|make sure|should(?:n['’]t)?|ought|rather"
@@ -60,7 +61,7 @@ PROTOTYPES = (
     "Stick to the standard library instead of extra packages.",
     "The default branch has to stay ready for release.",
 )
-"""What guidance sounds like when it gives no order: wishes about answers, about what to ask first, about code."""
+"""Guidance that is not an order: wishes about answers, about what to ask first, about code."""
 
 _CALIBRATED = {"static": 0.45, "onnx:bge-small-en-v1.5-int8": 0.68, "onnx:all-MiniLM-L6-v2-int8": 0.42}
 """By profile, from sentences of our own that all have a hint (tests/data/guidance_hints.py): so that about one in
@@ -71,23 +72,23 @@ _known: dict[str, NDArray[np.float32]] = {}
 
 
 def surface_hint(text: str) -> bool:
-    """Whether a word of it hints at guidance: prefer, avoid, keep, ensure, should, …"""
+    """Return True if a word hints at guidance: prefer, avoid, keep, ensure, should, …"""
     return _HINT.search(text) is not None
 
 
 class Booster:
     """Compares texts with the prototypes; `trouble` says why the embedder contributed nothing the last time."""
 
-    def __init__(self, embedder: Embedder | None, settings: CompactSettings | None = None) -> None:
+    def __init__(self, embedder: Embedder | None, threshold: float | None = None) -> None:
         self._embedder = embedder
-        self._settings = settings or CompactSettings()
+        self._threshold = threshold
         self.trouble: str | None = None
 
     @property
     def threshold(self) -> float:
         """The cosine from which a text is protected."""
-        if self._settings.boost is not None or self._embedder is None:
-            return self._settings.boost or 1.0
+        if self._threshold is not None or self._embedder is None:
+            return self._threshold or 1.0
         profile = self._embedder.profile
         return _CALIBRATED.get(profile.name, profile.thresholds.boost)
 
@@ -99,7 +100,7 @@ class Booster:
             return nothing
         scripts = self._embedder.profile.scripts
         known = [not scripts or script_of(text) in scripts for text in texts]
-        outcome = _within(self._settings.boost_deadline_s, self._embedder, texts)
+        outcome = _within(BOOST_DEADLINE_S, self._embedder, texts)
         if isinstance(outcome, str):
             self.trouble = outcome
             return nothing

@@ -1,4 +1,4 @@
-"""Which sentences of a text are rules: they oblige, forbid, permit or prescribe, for longer than this moment.
+"""Find the rules in a text: sentences that oblige, forbid, permit or prescribe, for longer than this moment.
 
 The user tells the assistant or the team how things are to be done; a contract binds its parties. An errand, a
 question, a quotation, a report and a story are no rules. In doubt a sentence is one: a missed rule costs more than a
@@ -27,7 +27,7 @@ from holdfast.rules.modals import read, voice
 from holdfast.rules.orders import kinds, kinds_of, marks, tokens
 from holdfast.rules.text import Finding, Modality, Norm, Said, masked, sentences_of
 
-# --- Which words an English sentence has and which follow each other, alone and beside the kinds of their
+# --- Which words an English sentence has and which follow each other, alone and next to the kinds of their
 # neighbours.
 #
 # "One question at a time", "hands off", "from here on": many rules are turns of phrase, and the learned reader
@@ -51,7 +51,7 @@ def wording(words: Sequence[str]) -> list[str]:
 
 
 def blend(words: Sequence[str], kinds: Sequence[str]) -> list[str]:
-    """A word beside the kind of its neighbour, three kinds in a row, two with one between them; each once."""
+    """A word next to the kind of its neighbour, three kinds in a row, two with one between them; each once."""
     said, kind = ["^", *words, "$"], ["^", *kinds, "$"]
     found = [f"{one}>{other}" for one, other in zip(said, kind[1:], strict=False)]
     found += [f"{one}<{other}" for one, other in zip(kind, said[1:], strict=False)]
@@ -63,7 +63,7 @@ def blend(words: Sequence[str], kinds: Sequence[str]) -> list[str]:
 # --- Whether an English sentence reads like a rule: a logistic score over its words, how it is put and what it is
 # about.
 #
-# It decides. What the patterns found (deontic_english) is one of the things it weighs, beside the sentence's words and
+# It decides. What the patterns found (deontic_english) is one of the things it weighs, next to the sentence's words and
 # which follow which (deontic_wording), their kinds (deontic_manner) and what each word is about (the packaged static
 # model). The weights are learned from sentences of our own (training/deontic.py) and shipped as a table; the bar is set
 # on our own everyday dialogue. Public sets only judge.
@@ -96,11 +96,11 @@ class _Table:
     families: tuple[dict[str, float], ...]
     meaning: Vector
     worth: dict[str, float]
-    """What the words of the lessons add by what they are about: nobody need look them up in the model."""
+    """Weights of the training words by their meaning, so that they need not be looked up in the model."""
 
 
 def score(text: str) -> float:
-    """How much a sentence by itself reads like a rule; what the patterns say of it comes on top (`chance`)."""
+    """Score how much a sentence by itself reads like a rule; `chance` adds the patterns."""
     table = _table()
     words, families = features(text)
     total = table.bias
@@ -112,12 +112,12 @@ def score(text: str) -> float:
 
 
 def is_hopeless(score: float) -> bool:
-    """Whether the sentence is no rule whatever the patterns say: so most talk need not be shown to them."""
+    """Return True if the sentence is not a rule whatever the patterns say, which spares most talk the patterns."""
     return score < _table().hopeless
 
 
 def chance(score: float, voice: str, reader: str, in_doubt: bool = False) -> float | None:
-    """How likely it is a rule, given the voice and the reader that found one ("" for none); None for not enough."""
+    """Return the probability of a rule, given the voice and the reader that found one ("" for none); None if low."""
     table = _table()
     total = score + _by_reading(voice, reader)
     kept, added = (table.kept_in_doubt, table.doubted) if in_doubt else (table.kept, table.added)
@@ -140,7 +140,7 @@ def reading(voice: str, reader: str) -> tuple[str, str]:
 
 
 def about(words: Sequence[str]) -> Vector:
-    """What a sentence's words are about, as the packaged static model has each of them, whichever is configured."""
+    """Return the mean vector of a sentence's words in the packaged static model, whichever model is configured."""
     spoken = [word for word in words if word[0].isalnum()]
     if not spoken:
         return np.zeros(shipped_embedder().profile.dims)
@@ -150,14 +150,14 @@ def about(words: Sequence[str]) -> Vector:
 
 @cache
 def _by_reading(voice: str, reader: str) -> float:
-    """What it adds that the patterns heard this voice and found a rule with this reader; there are few of both."""
+    """Return the weight of a voice and of a reader of the patterns; there are few of both."""
     weights = _table().reading
     return sum(weights.get(mark, 0.0) for mark in reading(voice, reader))
 
 
 @lru_cache(maxsize=_WORDS_KEPT)
 def _worth(word: str) -> float:
-    """What a word adds by what it is about."""
+    """Return the weight of a word by its meaning."""
     table = _table()
     known = table.worth.get(word)
     return worth_of(word, table.meaning) if known is None else known
@@ -175,14 +175,14 @@ def _table() -> _Table:
     kept, added, kept_in_doubt, doubted = (table[bar] / SCALE for bar in ("kept", "added", "kept_in_doubt", "doubted"))
     none = weights[reading("", "")[1]]
     found = max(weight for mark, weight in weights.items() if mark.startswith(_FOUND))
-    heard = max(weight for mark, weight in weights.items() if mark.startswith(_VOICE))
+    voice_weight = max(weight for mark, weight in weights.items() if mark.startswith(_VOICE))
     return _Table(
         table["bias"] / SCALE,
         kept,
         added,
         kept_in_doubt,
         doubted,
-        min(kept_in_doubt - found, doubted - none) - heard,
+        min(kept_in_doubt - found, doubted - none) - voice_weight,
         weights,
         tuple({name: weight / SCALE for name, weight in table[family].items()} for family in FAMILIES),
         np.array(table["meaning"], dtype=np.float64) / SCALE,
@@ -194,22 +194,22 @@ def _table() -> _Table:
 
 
 def laid_down(sentence: str, in_doubt: bool = False) -> Finding | None:
-    """What a sentence lays down, or, in doubt, may lay down, and by which words; or None."""
+    """Return the rule that a sentence states, or in doubt may state, with its words; or None."""
     alone = score(sentence)
     if is_hopeless(alone):
         return None
     said = Said(sentence)
-    heard, found = voice(said), read(said)
+    speaker, found = voice(said), read(said)
     if found is None and sentence.endswith(":"):
         return None  # it announces what comes
-    likely = chance(alone, heard, found.reader if found else "", in_doubt)
+    likely = chance(alone, speaker, found.reader if found else "", in_doubt)
     if likely is None:
         return None
     return found or _reads_like(sentence, likely)
 
 
 def reading_of(sentence: str) -> tuple[str, str]:
-    """Which voice the patterns hear in a sentence, and which of their readers finds a rule in it ("" for none)."""
+    """Return the voice of a sentence, and the reader of the patterns that finds a rule in it ("" for none)."""
     said = Said(sentence)
     found = read(said)
     return voice(said), found.reader if found else ""
@@ -247,7 +247,7 @@ def norms(text: str, in_doubt: bool = False) -> list[Norm]:
 
 
 def _finding(sentence: str, in_doubt: bool) -> Finding | None:
-    """What a sentence lays down, in the first language in which it does; one word is no rule."""
+    """Return the rule of a sentence in the first language that has one; one word is not a rule."""
     if " " not in sentence:
         return None
     for laid_down, _ in _LANGUAGES:

@@ -229,8 +229,8 @@ _FELT = word_set("""feel love miss mean seem like hate look sound mind enjoy hur
 _APPROVAL = word_set("approval permission consent sign-off authorisation authorization")
 
 
-def _told(use: _Use) -> bool:
-    """Whether "you should" or "you have to" tells how to work, and is no advice about life."""
+def _instructs(use: _Use) -> bool:
+    """Return True if "you should" or "you have to" is about how to work, not advice about life."""
     if use.verb in ("be", "have") or use.next in ("this", "it"):
         return False
     if use.next in _APPROVAL or (use.next == "my" and use.verb in ("get", "ask")):
@@ -243,7 +243,7 @@ def _told(use: _Use) -> bool:
 
 
 def _team(use: _Use) -> bool:
-    """Whether "we should" or "we must" lays down how a team works, and is no plan."""
+    """Return True if "we should" or "we must" states how a team works, not a plan."""
     return use.verb in TECHNICAL or (use.verb in PRACTICES and (use.strong or use.modal == "must"))
 
 
@@ -281,7 +281,7 @@ def _should(use: _Use) -> Modality | None:
         return None
     strong = use.standing or (use.negative and use.verb != "be")
     if use.who is _Who.YOU:
-        kept = _told(use)
+        kept = _instructs(use)
     elif use.who is _Who.WE:
         kept = _team(use)
     elif use.verb == "be":
@@ -297,7 +297,7 @@ def _should(use: _Use) -> Modality | None:
 def _has_to(use: _Use) -> Modality | None:
     if use.who in (_Who.SELF, _Who.THIRD, _Who.OWN) or _looks_back(use):
         return None
-    if (use.who is _Who.YOU and not _told(use)) or (use.who is _Who.WE and not _team(use)):
+    if (use.who is _Who.YOU and not _instructs(use)) or (use.who is _Who.WE and not _team(use)):
         return None
     if use.negative and use.who not in (_Who.PARTY, _Who.GENERIC):
         return None
@@ -582,7 +582,7 @@ _OWN_VOICE = re.compile(
 
 
 def voice(said: Said) -> str:
-    """Who speaks: "asked" and "wondering" are questions, "reported" is another's word, "own" the speaker's."""
+    """Return the voice: "asked" and "wondering" are questions, "reported" is somebody else's, "own" the speaker's."""
     lower = said.lower.lstrip("*_ \t([")
     if _ASKS_WITHIN.search(lower):
         return "asked"
@@ -592,7 +592,7 @@ def voice(said: Said) -> str:
 
 
 def read(said: Said) -> Finding | None:
-    """What a sentence lays down by its words, whoever says it, or None: it tells."""
+    """Return the rule that a sentence states by its words, for any speaker, or None for a plain statement."""
     for name, reader in _READERS:
         if found := reader(said):
             return Finding(found.modality, found.cue, name)
@@ -614,7 +614,7 @@ _TEAM_DONT = re.compile(
 
 
 def _supposed(said: Said) -> Finding | None:
-    """What holds under a condition: "if the light is red, nobody deploys"."""
+    """Return the rule under a condition: "if the light is red, nobody deploys"."""
     lower = said.lower.lstrip("*_ \t([")
     if found := _TEAM_DONT.match(lower):
         return Finding(Modality.PROHIBITION, found[0])
@@ -634,7 +634,7 @@ _READERS: tuple[tuple[str, Callable[[Said], Finding | None]], ...] = (
 
 
 def _is_reported(lower: str) -> bool:
-    """Whether somebody else said it, or it held elsewhere: "my boss says …", "in the film …"."""
+    """Return True if somebody else said it, or it applied elsewhere: "my boss says …", "in the film …"."""
     if _REPORTED.search(lower):
         return True
     if (says := _SAYS.match(lower)) and not _OWN_VOICE.match(lower):
@@ -675,7 +675,7 @@ _MOST_WORDS_OVER = 10
 
 @lru_cache(maxsize=256)
 def announced(over: str) -> Modality | None:
-    """What the items of a list are whose heading this is: rules, if it says so."""
+    """Return the modality of a list's items by its heading: rules, if it says so."""
     lower = over.lower().replace("’", "'").strip(" \t#*_:.")
     if not lower or len(lower.split()) > _MOST_WORDS_OVER or _NO_RULES_OVER.search(lower):
         return None

@@ -54,7 +54,7 @@ _OUR = re.compile(
     r"(?:here )?(?:we|let's|let us) (?P<how>always|never|don't|do not|not|only)(?: ever)? (?P<verb>[a-z-]+)"
 )
 _OURS_NOT = re.compile(r"we (?:don't|do not|never) ")
-_OURS_TOLD = word_set(
+_ORDER_TO_US = word_set(
     """have know like want need think see live get understand talk go eat remember care agree work speak mind feel
     watch believe even really usually often always got met had saw did make take come give find hear stay play
     drink sleep look say meet buy mean seem hate love enjoy leave say start lose forget expect win tell learn
@@ -227,22 +227,22 @@ def _read(clause: str, said: Said, supposed: str) -> Finding | None:
     if found := _DONT.match(clause):
         return _forbidden(clause, found, said, supposed)
     if (found := _OUR.match(clause)) and (
-        found["verb"] in PRACTICES or (_OURS_NOT.match(clause) and found["verb"] not in _OURS_TOLD)
+        found["verb"] in PRACTICES or (_OURS_NOT.match(clause) and found["verb"] not in _ORDER_TO_US)
     ):
         return Finding(_HOW if found["how"] in ("always", "only") else _NOT, found[0])
-    if (found := _ALWAYS.match(clause)) and found["verb"] not in _NOT_VERBS and not _is_told(found["verb"]):
+    if (found := _ALWAYS.match(clause)) and found["verb"] not in _NOT_VERBS and not _is_addressed(found["verb"]):
         known = found["verb"] in ORDERED or found["verb"] in ERRANDS or clause.startswith("always")
         return Finding(_MUST, found[0]) if known else None
     return _ordered(clause, said, supposed)
 
 
 _RELATIVE = word_set("that which who until")
-"""What follows them tells of something else: "articles that I have not opened yet"."""
+"""Words that begin a relative clause, which is about something else: "articles that I have not opened yet"."""
 _ED_VERBS = word_set("need feed seed embed exceed proceed")
-_TOLD_ANYONE = word_set("tell give ask take push forget start trust speak")
+_ORDER_TO_ANYONE = word_set("tell give ask take push forget start trust speak")
 
 
-def _is_told(verb: str) -> bool:
+def _is_addressed(verb: str) -> bool:
     """Always made, always gets, always smiling: what was or is so."""
     return verb.endswith(("ed", "ing")) or (verb.endswith("s") and not verb.endswith(("ss", "us"))) or verb in _PAST
 
@@ -268,7 +268,7 @@ def _forbidden(clause: str, found: re.Match[str], said: Said, supposed: str) -> 
     standing = not STANDING.isdisjoint(said.words)
     now = not ONCE.isdisjoint(said.words) and _RELATIVE.isdisjoint(said.words)
     idle = verb in IDLE_DONTS and not (never and rest) and (verb not in PRACTICES or now)
-    if idle and STRONG.isdisjoint(said.words - {"never"}) and not (verb in _TOLD_ANYONE and standing):
+    if idle and STRONG.isdisjoint(said.words - {"never"}) and not (verb in _ORDER_TO_ANYONE and standing):
         return None
     if not (never or supposed or standing) and (now or _THIS_ONE.search(clause)):
         return None
@@ -343,7 +343,7 @@ _AFTER_PAST = word_set("in on by to at with from for the a an my last off out up
 
 
 def _is_order(verb: str, words: list[str], clause: str) -> bool:
-    """Whether the first word is the verb of an order, and no noun: "use of …", "market prices are …"."""
+    """Return True if the first word is the verb of an order, and not a noun: "use of …", "market prices are …"."""
     if verb in BEFORE_VERBS - {"do"} or clause.startswith((f"{verb},", f"{verb} -")):
         return False
     if verb not in VERBS and not _looks_like_an_order(words):
@@ -431,12 +431,12 @@ _CONTENT = word_set("word plural verbs verb kin order")
 """Kinds of words that may be a name when they are written with a capital."""
 _THINGS = word_set("word plural verbs party kinsman name num ing no every")
 _AFTER_VERB = word_set("the a my we you they it i every of num if ly he this days")
-"""What stands behind a verb rather than behind a noun."""
+"""Words that follow a verb rather than a noun."""
 _SCALES = ((4, "brief"), (6, "short"), (9, "middling"), (13, "full"), (19, "long"))
 
 
 def marks(found: Sequence[str]) -> list[str]:
-    """What the learned reader weighs of the kinds of a sentence's words: themselves, neighbours, beginning, length."""
+    """Return the features of a sentence for the learned reader: word kinds, neighbours, beginning, length."""
     seen = dict.fromkeys(found)
     seen |= dict.fromkeys([f"{one}>{other}" for one, other in pairwise([*found, "$"])])
     beginning = [f"{place}:{kind}" for place, kind in enumerate(found[:3], 1)]

@@ -31,7 +31,7 @@ class _SentenceLine:
     start: int
     stop: int
     body: int
-    """Where its words begin, behind a bullet."""
+    """Start of its words, after a bullet."""
     item: bool
     heading: bool
 
@@ -41,7 +41,7 @@ _FRONT = re.compile(
 )
 _HEADING = re.compile(r"[ \t]*+(?:#{1,6}[ \t]|\*\*[^*]{1,80}\*\*:?[ \t]*$|__[^_]{1,80}__:?[ \t]*$)")
 _WRAPPED = 50
-"""A line of so many characters that ends in no mark was wrapped, if the next goes on in lower case."""
+"""A line of this length without a final mark was wrapped, if the next one continues in lower case."""
 _ENDS = tuple(".!?:;…。！？")
 _CLOSERS = "\"'”’)*_` \t"
 _QUOTE = re.compile(
@@ -140,7 +140,7 @@ class Modality(StrEnum):
     PROHIBITION = "prohibition"
     PERMISSION = "permission"
     PRESCRIPTION = "prescription"
-    """How a thing is done: "use tabs", "dates are written day first"."""
+    """A way to do something: "use tabs", "dates are written day first"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,12 +157,12 @@ class Norm:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a language's reader found in one sentence."""
+    """Result of a language's reader for one sentence."""
 
     modality: Modality
     cue: str
     reader: str = ""
-    """Which of the language's readers found it."""
+    """Name of the language's reader that found it."""
 
 
 _PLAIN = str.maketrans("’‘ʼ＇\n\t\r", "''''   ")
@@ -214,7 +214,7 @@ PARTIES = word_set(
     subcontractor subscriber subscribers subtenant supplier suppliers teacher teachers team teams tenant tenants
     treasurer trustee trustees user users vendor vendors visitor visitors volunteer volunteers worker workers"""
 )
-"""Who can owe, may or must not: the parties of contracts, house rules and workplaces."""
+"""Parties of contracts, house rules and workplaces, which have duties and permissions."""
 
 PEOPLE = word_set(
     """aunt baby boss boy boyfriend boys brother brothers cat colleague colleagues cousin dad daughter daughters doctor
@@ -271,7 +271,7 @@ PRACTICES = ORDERED - word_set(
     push quote read rebase refund release remove rename reveal review run save schedule send share ship sign
     spend squash store submit support tag test touch update upload write ask answer keep wear"""
 )
-"""What teams and assistants do again and again: "we never merge …" is a rule, "we never met" is a story."""
+"""Verbs for what teams and assistants do repeatedly: "we never merge …" is a rule, "we never met" is a story."""
 TECHNICAL = PRACTICES - word_set(
     """accept add book build change check copy lock notify open pay post read run save send share sign spend stop
     support touch keep wear update maintain return be follow include handle name limit prefer protect refer
@@ -416,5 +416,5 @@ SOCIABLE = word_set(
     worry fly race pretend book cancel find remind explain compare summarise summarize translate suggest check
     send"""
 )
-"""What friends tell each other to do, and what one asks of an assistant once: alone they lay nothing down."""
+"""Verbs for what friends tell each other to do, and for single requests to an assistant: alone they are no rule."""
 VERBS = ORDERED | ERRANDS | frozenset(_MORE.split())

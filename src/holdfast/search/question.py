@@ -30,6 +30,33 @@ from holdfast.settings import RecallSettings
 from holdfast.text.time import MONTH
 from holdfast.text.words import FUNCTION_WORDS, query_terms, script_of, terms
 
+
+@dataclass(frozen=True)
+class Ranking(RecallSettings):
+    """The settings of recall and its fixed weights (docs/evidence/retrieval.md)."""
+
+    identifier_preference: float = 2.0  # a document with an identifier, path or error code of the question (RECALL-9)
+    speaker_preference: float = 2.5  # the turns of the one speaker whom the question names
+    wish_preference: float = 1.5  # a standing wish of the user, when the question asks for help or advice
+    answer_words: int = 120  # an answer inherits less of its question's score the longer it is, none from this length
+    echo: float = 0.3  # pseudo-relevance feedback: weight of the likeness to the first hits
+    echo_hits: int = 3  # hits that are averaged for it
+    echo_among: int = 200  # candidates that it may raise: the rest are too far behind the first fifty
+    echo_from: int = 10  # turns below which there is no feedback: three of them would be no small part
+    floor_share: float = 0.15  # share of the question's words that a hit without a cosine must have, by rarity
+    floor_meaning: float = 0.45  # a step from the profile's `related` to its `relevant` counts as this share of words
+    floor_against: float = 0.5  # steps below `related` that count against a hit, at most: pages have vague vectors
+    floor_even: float = 6.0  # documents among which a share of 0 at `related` is just enough
+    floor_rise: float = 0.025
+    """Rise of the floor each time the documents are e times as many. `floor_meaning`, `floor_even` and this were fitted
+    to 201 labelled questions of our own; at most 2 % of the answerable ones are lost (training/floor.py)."""
+    outstanding: float = 1.0  # once a hit passes, results this many standard deviations above the mean follow
+    compared: int = 5  # first hits that are compared, so that a replaced statement does not come first
+    rescore: int = 64  # nearest int8 codes scored again in full precision; 30 lost nothing on any model (DESIGN)
+    question_chars: int = 8000  # what follows is a document, not a question
+    question_terms: int = 64  # distinct words of a question that are looked up
+
+
 _REPLIES = re.compile(
     r"\byou (?:\w+ ){0,2}(?:suggest|recommend|told|said|mention|provid|gave|advis|propos|list|explain|describ|creat"
     r"|wrote|shar|answer)\w*\b"
@@ -61,9 +88,7 @@ class Speaker:
     turns: NDArray[np.int64]
 
 
-def embed_query(
-    text: str, speaker: Speaker | None, embedder: Embedder | None, settings: RecallSettings
-) -> EmbeddedQuery:
+def embed_query(text: str, speaker: Speaker | None, embedder: Embedder | None, settings: Ranking) -> EmbeddedQuery:
     """Embed the query without the speaker's name, which says whose turns are meant, not what is in them."""
     text = text[: settings.question_chars]
     found = query_terms(text, settings.question_terms)
@@ -74,7 +99,7 @@ def embed_query(
     return EmbeddedQuery(found, vector, degraded)
 
 
-def named_speaker(table: CandidateTable, text: str, settings: RecallSettings) -> Speaker | None:
+def named_speaker(table: CandidateTable, text: str, settings: Ranking) -> Speaker | None:
     """Return the one speaker of the namespace whom the text names; None if it names none or two."""
     names = query_terms(text[: settings.question_chars], settings.question_terms)
     found = table.holders.of([f"@{name}" for name in names])

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from holdfast.index.blocks import WEIGHTS, Mark, prior_of, read_documents, words_stage
 from holdfast.index.candidates import CandidateTables, Columns, Sessions
 from holdfast.model import Kind, Provenance, to_micros
+from holdfast.search.question import Ranking
 from holdfast.search.when import Window
-from holdfast.settings import RecallSettings
 from holdfast.store.rows import kind_number
 from holdfast.store.snapshot import Snapshot
 from holdfast.store.store import Store
@@ -98,11 +98,7 @@ def _spread(sample: Scores, uncovered: Positions) -> tuple[float, float]:
 
 
 def fuse(
-    tables: CandidateTables,
-    words: LexicalScores,
-    meaning: SemanticScores | None,
-    replies: bool,
-    settings: RecallSettings,
+    tables: CandidateTables, words: LexicalScores, meaning: SemanticScores | None, replies: bool, settings: Ranking
 ) -> Scores:
     """Score each document by its words and its meaning.
 
@@ -111,20 +107,20 @@ def fuse(
     """
     columns = tables.columns
     among = _turns(tables)
-    worded = _scale(words.scores, columns.absent, among)
+    word_scale = _scale(words.scores, columns.absent, among)
     if meaning is None:
-        score = worded.of(words.scores)
+        score = word_scale.of(words.scores)
         score[columns.absent] = 0
         return score
     uncovered, statement = meaning.coverage.uncovered, _scale(meaning.statement, meaning.coverage.uncovered, among)
-    window = _scale(meaning.window, uncovered, among, settings.window)
+    window = _scale(meaning.window, uncovered, among, settings.weights.window)
     worth = (
         None if replies else _worth(meaning, statement, columns, among, settings)
     )  # only user's statements have a prior
-    few = np.float32(2.0 * (1.0 - _crowd(tables)) / max(words.ceiling, _NO_SPREAD))
+    few = np.float32(2.0 * (1.0 - _fullness(tables)) / max(words.ceiling, _NO_SPREAD))
 
     def by_words(scores: Scores) -> Scores:
-        by = worded.of(scores) * np.float32(settings.words)
+        by = word_scale.of(scores) * np.float32(settings.weights.words)
         if few > 0.0:
             by += scores * few
         return by
@@ -134,7 +130,7 @@ def fuse(
     for piece in _pieces(tables.parts[0].pool.size, columns.size):
         part = by_words(words.scores[piece])
         near = statement.of(meaning.statement[piece])
-        part += near * np.float32(settings.told)
+        part += near * np.float32(settings.weights.statement)
         if worth is not None:
             part += worth.of(near * columns.prior[piece])
         if piece.start < tables.parts[0].pool.size:
@@ -145,16 +141,19 @@ def fuse(
     records, turns = columns.record_turns  # a record has the window of its turn; one without a turn has none
     score[records] += window.of(meaning.window[turns]) * meaning.coverage.mask[turns]
     alone = columns.alone
-    score[alone] += statement.of(meaning.statement[alone]) * np.float32(settings.window) * meaning.coverage.mask[alone]
+    score[alone] += (
+        statement.of(meaning.statement[alone]) * np.float32(settings.weights.window) * meaning.coverage.mask[alone]
+    )
     # Without a vector (another script, or not embedded yet) the words that are shared speak for it as well: else
     # an exact word would rank behind whatever is nearest by accident (RECALL-9).
     shared = uncovered[words.scores[uncovered] > 0]
-    score[shared] += worded.of(words.scores[shared]) * np.float32(settings.told + settings.window)
+    weight = np.float32(settings.weights.statement + settings.weights.window)
+    score[shared] += word_scale.of(words.scores[shared]) * weight
     return score
 
 
 def _worth(
-    meaning: SemanticScores, statement: _Scale, columns: Columns, among: int | None, settings: RecallSettings
+    meaning: SemanticScores, statement: _Scale, columns: Columns, among: int | None, settings: Ranking
 ) -> _Scale:
     """Return the scale of statement scores times the prior, from a sample."""
     size = len(meaning.statement) if among is None else among
@@ -163,7 +162,7 @@ def _worth(
     sample = statement.of(meaning.statement[:size:step])
     sample[uncovered] = 0
     mean, spread = _spread(sample * columns.prior[:size:step], uncovered)
-    return _Scale(np.float32(mean), np.float32(0 if spread < _NO_SPREAD else settings.worth / spread))
+    return _Scale(np.float32(mean), np.float32(0 if spread < _NO_SPREAD else settings.weights.worth / spread))
 
 
 def _pieces(first: int, size: int) -> Iterator[slice]:
@@ -179,24 +178,24 @@ def _turns(tables: CandidateTables) -> int | None:
     return first.pool.size if first.space is Space.TURN and first.pool.count >= _HANDFUL else None
 
 
-def preference(tables: CandidateTables, replies: bool, settings: RecallSettings) -> np.float32:
+def preference(tables: CandidateTables, replies: bool, settings: Ranking) -> np.float32:
     """Return the boost of the user's own words, negative when the question asks for the assistant's words.
 
     An offset, for a standard score may be negative and a factor would raise it (RECALL-2). A direct hit among n
     documents is about √n above the rest: in a small store a preference must stay below that.
     """
-    return np.float32(settings.user_preference * _crowd(tables) * (-1.0 if replies else 1.0))
+    return np.float32(settings.weights.user_preference * _fullness(tables) * (-1.0 if replies else 1.0))
 
 
-def boosts(tables: CandidateTables, wanted: Mark, windows: Sequence[Window], settings: RecallSettings) -> Scores | None:
+def boosts(tables: CandidateTables, wanted: Mark, windows: Sequence[Window], settings: Ranking) -> Scores | None:
     """Boost documents that have the wanted marks, or were said in the time that the question names."""
     if not wanted and not windows:
         return None
     offset = np.zeros(tables.columns.size, np.float32)
     marks = tables.columns.marks
     for mark, weight in (
-        (Mark.NUMBER, settings.number_preference),
-        (Mark.TIME, settings.time_preference),
+        (Mark.NUMBER, settings.weights.number_preference),
+        (Mark.TIME, settings.weights.time_preference),
         (Mark.WISH, settings.wish_preference),
     ):
         if wanted & mark:
@@ -204,12 +203,12 @@ def boosts(tables: CandidateTables, wanted: Mark, windows: Sequence[Window], set
     if wanted:
         offset *= tables.columns.own
     if windows:
-        offset += said_in(windows, tables.columns.at) * np.float32(settings.when_weight)
-    offset *= np.float32(_crowd(tables))
+        offset += said_in(windows, tables.columns.at) * np.float32(settings.weights.when_weight)
+    offset *= np.float32(_fullness(tables))
     return offset
 
 
-def _crowd(tables: CandidateTables) -> float:
+def _fullness(tables: CandidateTables) -> float:
     """Return the size of the store on a scale from a few documents (0) to many (1)."""
     return min(1.0, math.sqrt(tables.count) / _FULL_PREFERENCE)
 
@@ -226,7 +225,7 @@ def said_in(windows: Sequence[Window], at: NDArray[np.int64]) -> Scores:
 
 
 def with_session_prior(
-    tables: CandidateTables, scores: Scores, speaker: NDArray[np.int64] | None, settings: RecallSettings
+    tables: CandidateTables, scores: Scores, speaker: NDArray[np.int64] | None, settings: Ranking
 ) -> Scores:
     """A document's own score, and what the surroundings of its turn say for it: who said it, the question it answers,
     the session it is of.
@@ -240,9 +239,9 @@ def with_session_prior(
     total = own.sum(dtype=np.float64) - own[columns.absent].sum(dtype=np.float64)
     mean = np.float32(total / max(tables.count, 1))
     extra = _best_of_session(columns.sessions, own, mean)
-    extra *= np.float32(settings.session_share)
+    extra *= np.float32(settings.weights.session_share)
     there, asked, lean = columns.answers
-    extra[there] += lean * np.float32(settings.answer_share) * (own[asked] - mean)
+    extra[there] += lean * np.float32(settings.weights.answer_share) * (own[asked] - mean)
     if speaker is not None:
         extra[speaker] += np.float32(settings.speaker_preference)
     raised: Scores = scores + extra
@@ -271,7 +270,7 @@ _SESSION, _USER, _COMMON = 1.0, 0.6, 0.3
 
 
 def seed_scores(
-    tables: CandidateTables, meaning: SemanticScores | None, in_session: bool, now: datetime, settings: RecallSettings
+    tables: CandidateTables, meaning: SemanticScores | None, in_session: bool, now: datetime, settings: Ranking
 ) -> NDArray[np.float32]:
     """Scores in [0, 1] by position. Without meaning the weights of age and scope are renormalised."""
     at = tables.columns.at.astype(np.float64)
@@ -359,7 +358,7 @@ def feedback(
     vectors: GatheredVectors,
     first: Positions,
     near: Positions,
-    settings: RecallSettings,
+    settings: Ranking,
 ) -> Scores:
     """Return the boost of each of `near` for its likeness to the hits at `first`, which come best first.
 

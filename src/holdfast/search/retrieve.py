@@ -20,9 +20,8 @@ from holdfast.index.candidates import CandidateTable, CandidateTables, Holders, 
 from holdfast.index.vectors import Vectors, exact, read_vectors
 from holdfast.model import Kind, to_micros
 from holdfast.models.embedder import Embedder
-from holdfast.search.question import EmbeddedQuery, Speaker, embed_query
+from holdfast.search.question import EmbeddedQuery, Ranking, Speaker, embed_query
 from holdfast.search.rank import fuse
-from holdfast.settings import RecallSettings
 from holdfast.store.rows import kind_number
 from holdfast.store.snapshot import Snapshot
 from holdfast.store.types import Space
@@ -49,7 +48,7 @@ class LexicalScores:
         return shares
 
 
-def score_words(tables: CandidateTables, terms: Sequence[str], settings: RecallSettings) -> LexicalScores:
+def score_words(tables: CandidateTables, terms: Sequence[str], settings: Ranking) -> LexicalScores:
     """Score every document by BM25; the rarity of a term counts over all tables together."""
     found = [table.holders.of(terms) for table in tables.parts]
     total = tables.count
@@ -69,14 +68,14 @@ def _rarity(total: int, holders: int) -> float:
 
 @dataclass(frozen=True)
 class _Weights:
-    settings: RecallSettings
+    settings: Ranking
     rarity: list[float]
     average: float
     """Length of a document."""
 
     def score(self, pool: Pool, found: list[TermMatches]) -> Scores:
         """BM25: a term counts by how rare it is, less in a long text, and less each time it comes again."""
-        k1, b = self.settings.k1, self.settings.b
+        k1, b = self.settings.weights.k1, self.settings.weights.b
         scores = np.zeros(pool.size, np.float32)
         for (nums, counts), rare in zip(found, self.rarity, strict=True):
             if len(nums):
@@ -200,7 +199,7 @@ def scan_tables(tables: CandidateTables, fingerprint: str, question: Scores, cac
 
 def scanned_space(table: CandidateTable) -> Space:
     """Return the space of a table's vectors that are scanned."""
-    return Space.RECORD if table.space is Space.RECORD else Space.TOLD
+    return Space.RECORD if table.space is Space.RECORD else Space.STATEMENT
 
 
 def _coverage(
@@ -413,7 +412,7 @@ class Retriever:
     tables: CandidateTables
     embedder: Embedder | None
     cache: BlockCache
-    settings: RecallSettings
+    settings: Ranking
     speaker: Speaker | None
     replies: bool
     """The question asks for what the assistant said."""

@@ -12,16 +12,16 @@ from datetime import datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.index.blocks import BlockCache, wanted_marks
+from holdfast.index.blocks import BlockCache, IndexSizes, wanted_marks
 from holdfast.index.candidates import CandidateTables, Columns, read_table, side_by_side
 from holdfast.insight.lookup import recent_turns
 from holdfast.model import Hit, Hits, Kind, Origin, Provenance, Receipt, Record, Role, Stage, Turn
 from holdfast.models.embedder import Embedder, Thresholds
-from holdfast.search.question import asks_for_replies, identifiers, named_speaker, named_terms, read_question
+from holdfast.search.question import Ranking, asks_for_replies, identifiers, named_speaker, named_terms, read_question
 from holdfast.search.rank import boosts, feedback, preference, said_in, seed_scores, spread_of, with_session_prior
 from holdfast.search.retrieve import Cosines, GatheredVectors, Query, RetrievalScores, Retriever, barred
 from holdfast.search.when import ParsedQuestion, Recency, Window
-from holdfast.settings import RecallSettings, Settings
+from holdfast.settings import Settings, tuned
 from holdfast.store.snapshot import Snapshot
 from holdfast.store.types import Space
 from holdfast.text.words import terms
@@ -52,9 +52,9 @@ def above_floor(
     shares = answer.words.shares(best)
     if windows:
         shares = shares + _said_then(answer, windows, retriever.tables.columns.at[best])
-    worded: NDArray[np.bool_] = shares >= np.float32(max(retriever.settings.floor_share, 1e-6))
+    enough_words: NDArray[np.bool_] = shares >= np.float32(max(retriever.settings.floor_share, 1e-6))
     if retriever.embedder is None or answer.meaning is None:
-        own = worded
+        own = enough_words
     else:
         floor = np.float32(floor_among(answer.meaning.coverage.count, retriever.settings))
         near, most = cosines.bounds(best, vectors)
@@ -66,14 +66,14 @@ def above_floor(
         exactly = cosines.exactly(best[doubtful].tolist())
         near[doubtful] = [exactly.get(at, 0.0) for at in best[doubtful].tolist()]
         held = evidence(shares, near, thresholds, retriever.settings)
-        own = np.where(answer.meaning.coverage.mask[best], held >= floor, worded)
+        own = np.where(answer.meaning.coverage.mask[best], held >= floor, enough_words)
     if fused is not None and own.any():  # then outliers by context are returned too; without one they are chance
         mean, spread = spread_of(fused, retriever.tables.columns.absent)
         own |= fused[best] >= mean + max(spread, 1e-6) * retriever.settings.outstanding
     return own
 
 
-def evidence(shares: Scores, cosines: Scores, thresholds: Thresholds, settings: RecallSettings) -> Scores:
+def evidence(shares: Scores, cosines: Scores, thresholds: Thresholds, settings: Ranking) -> Scores:
     """Return the evidence for each document: 0 means no shared word and a cosine at the `related` threshold."""
     steps = (cosines - np.float32(thresholds.related)) / np.float32(thresholds.relevant - thresholds.related)
     steps = np.maximum(steps, np.float32(-settings.floor_against))
@@ -89,7 +89,7 @@ def _said_then(answer: RetrievalScores, windows: Sequence[Window], at: NDArray[n
     return said
 
 
-def floor_among(count: int, settings: RecallSettings) -> float:
+def floor_among(count: int, settings: Ranking) -> float:
     """Return the evidence that exceeds chance among `count` documents."""
     return settings.floor_rise * math.log(max(count, 1) / settings.floor_even)
 
@@ -149,7 +149,7 @@ class HitCollector:
         self.hits: list[Hit] = []
         self._limit = limit
         self._read = {} if read is None else read
-        self._told: set[str] = set()
+        self._covered: set[str] = set()
 
     @property
     def full(self) -> bool:
@@ -159,9 +159,9 @@ class HitCollector:
         self, noun: Turn | Record, scores: Mapping[str, float], words: tuple[str, ...], outdated_by: str | None
     ) -> None:
         turn_ids = turn_ids_of(noun)
-        if self.full or (turn_ids and self._told.issuperset(turn_ids)):
+        if self.full or (turn_ids and self._covered.issuperset(turn_ids)):
             return
-        self._told.update(turn_ids)
+        self._covered.update(turn_ids)
         record = noun if isinstance(noun, Record) else None
         turn = noun if isinstance(noun, Turn) else None
         if turn is not None:
@@ -205,8 +205,8 @@ _QUESTION = re.compile(
     re.IGNORECASE,
 )
 _STATES = re.compile(r"[.!;\n](?=\s+\S)")
-"""A sentence beside the question: the turn says something too."""
-_TOLD_BY = (Provenance.USER_STATED, Provenance.AUTHORED)
+"""A sentence next to the question: the turn says something too."""
+_TRUST = (Provenance.USER_STATED, Provenance.AUTHORED)
 
 
 def current_first(
@@ -278,7 +278,7 @@ def _asks_for_old(older: str, newer: str, named: frozenset[str]) -> bool:
 
 def _replaced(older: Turn | Record, newer: Turn | Record, of: Provenance, by: Provenance) -> bool:
     """Only the user's own words say what is no longer so, and only of the user's own words (MERGE-5)."""
-    if of not in _TOLD_BY or by not in _TOLD_BY or older.text == newer.text:
+    if of not in _TRUST or by not in _TRUST or older.text == newer.text:
         return False
     if older.at == newer.at and (isinstance(older, Record) or isinstance(newer, Record)):
         return False  # said at once: a record and the turn it came from, or two of one turn
@@ -331,43 +331,44 @@ def search(
 ) -> Hits:
     """`views` are the namespace asked and, behind it, `global`. `read` is given the turns of the hits, by id."""
     watch = _Stopwatch()
-    asked = read_question(query.text[: settings.recall.question_chars], now)
+    ranking = tuned(settings, Ranking)
+    asked = read_question(query.text[: ranking.question_chars], now)
     if asked.recency is Recency.ALONE and query.kind in (None, Kind.TURN):
         return _lately(views[0][1], query, asked, watch, read)
     tables = _read_tables(views, query, cache, settings)
-    speaker = named_speaker(tables.parts[0], query.text, settings.recall)
+    speaker = named_speaker(tables.parts[0], query.text, ranking)
     replies = asks_for_replies(query.text)
-    retriever = Retriever(tables, embedder, cache, settings.recall, speaker, replies)
+    retriever = Retriever(tables, embedder, cache, ranking, speaker, replies)
     watch.stage("shelves", tables.count, "turns and records that may be found")
     answer = retriever.ask(query.text, watch.stage)
     windows = _windows(retriever, asked, now)
     out = barred(tables, query)
-    count = max(settings.recall.rescore, 4 * query.limit)
+    count = max(ranking.rescore, 4 * query.limit)
     note, preferred = "", np.float32(0)
     if settings.recall.ranker == "seed":
-        fused = seed_scores(tables, answer.meaning, query.session is not None, now, settings.recall)
+        fused = seed_scores(tables, answer.meaning, query.session is not None, now, ranking)
         best = _candidates(fused, out, count, tables.columns)
         vectors = retriever.vectors(answer, best)
     else:
         answering, note = _with_sides(retriever, answer, asked)
-        preferred = preference(tables, replies, settings.recall)
+        preferred = preference(tables, replies, ranking)
         own = answering + tables.columns.own * preferred
-        wanted = boosts(tables, wanted_marks(query.text), windows, settings.recall)
+        wanted = boosts(tables, wanted_marks(query.text), windows, ranking)
         if wanted is not None:
             own += wanted
         for table, start in zip(tables.parts, tables.starts, strict=True):
             for nums, _ in table.holders.of(identifiers(answer.question.terms)):
-                own[start + nums] += np.float32(settings.recall.identifier_preference)
+                own[start + nums] += np.float32(ranking.identifier_preference)
         spoken = None if speaker is None else speaker.turns
-        fused = with_session_prior(tables, own, spoken, settings.recall)
-        best = _candidates(fused, out, count + settings.recall.echo_among, tables.columns)
+        fused = with_session_prior(tables, own, spoken, ranking)
+        best = _candidates(fused, out, count + ranking.echo_among, tables.columns)
         vectors = retriever.vectors(answer, best)
         if answer.meaning is not None and vectors is not None:
             if spoken is not None:
-                own[spoken] += np.float32(settings.recall.speaker_preference)
-            near = _top(best, fused, settings.recall.echo_among, tables.columns)
+                own[spoken] += np.float32(ranking.speaker_preference)
+            near = _top(best, fused, ranking.echo_among, tables.columns)
             first = _in_order(near, own, tables.columns)  # by their own scores, without context
-            fused[near] += feedback(tables, answer.meaning, vectors, first, near, settings.recall)
+            fused[near] += feedback(tables, answer.meaning, vectors, first, near, ranking)
         best = _top(best, fused, count, tables.columns)  # none of the others was raised
     watch.stage("weighed", len(windows), note or "times that the question names")
     best = _in_order(best, fused, tables.columns)
@@ -377,7 +378,7 @@ def search(
     watch.stage("floor", len(order), "candidates above the floor")
     found = HitCollector(query.limit, read)
     # Who asks about a time wants what held then; else what holds now comes before what it replaced.
-    compared = 1 if windows or query.as_of is not None else settings.recall.compared
+    compared = 1 if windows or query.as_of is not None else ranking.compared
     hit_scores = _HitScores(fused, tables.columns.own, preferred, answer.words.scores, cosines)
     _read(found, tables, order, query, answer.question.terms, compared, hit_scores)
     watch.stage("read", len(found.hits))
@@ -394,21 +395,14 @@ def _read_tables(
         spaces = [Space.TURN, Space.RECORD]
     else:
         spaces = [Space.TURN] if query.kind is Kind.TURN else [Space.RECORD]
+    max_chars = tuned(settings, IndexSizes).max_chars
     tables = [
-        read_table(
-            view,
-            namespace,
-            space,
-            cache,
-            settings.index.max_chars,
-            common=number > 0,
-            digests=query.kind is Kind.SUMMARY,
-        )
+        read_table(view, namespace, space, cache, max_chars, common=number > 0, digests=query.kind is Kind.SUMMARY)
         for number, (namespace, view) in enumerate(views)
         for space in spaces
     ]
     filled = [tables[0], *(table for table in tables[1:] if table.pool.count)]
-    return side_by_side(filled, cache, settings.recall.answer_words)
+    return side_by_side(filled, cache, tuned(settings, Ranking).answer_words)
 
 
 # --- sides and times of the question
@@ -541,13 +535,13 @@ def _read(
         ended = _successors(tables, first, links, terms, named_terms(query.text))
         first |= {at: noun for at, noun in ended.values() if at not in first}
         nouns |= first
-        told_by = {at: provenance_of(noun) for at, noun in first.items()}
+        provenances = {at: provenance_of(noun) for at, noun in first.items()}
         ranked, outdated = current_first(
-            list(first), first, links, told_by, hit_scores.words, cosines, named_terms(query.text),
+            list(first), first, links, provenances, hit_scores.words, cosines, named_terms(query.text),
             {old: new for old, (new, _) in ended.items()},
         )  # fmt: skip
         # What an agent noted comes after what the user said (TRUST-2).
-        ranked.sort(key=lambda at: told_by[at] is Provenance.AGENT_NOTED)
+        ranked.sort(key=lambda at: provenances[at] is Provenance.AGENT_NOTED)
         order = ranked + [at for at in order[compared:] if at not in first]
     rest = _statements_first(order, nouns, query.text)
     while rest and not found.full:

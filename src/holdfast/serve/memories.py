@@ -16,7 +16,8 @@ from holdfast.model import Clock, Entry, utc_now
 from holdfast.models.embedder import Embedder
 from holdfast.search.search import GLOBAL
 from holdfast.serve.errors import redact_errors, redact_places
-from holdfast.settings import Settings, load_settings
+from holdfast.serve.process import ServeLimits
+from holdfast.settings import Settings, load_settings, tuned
 from holdfast.store.open import default_location
 
 _log = logging.getLogger("holdfast")
@@ -171,5 +172,5 @@ class JanitorSchedule:
 
     def _run(self) -> None:
         self.run_due()
-        while not self._stopping.wait(self._memories.settings.serve.janitor_look_s):
+        while not self._stopping.wait(tuned(self._memories.settings, ServeLimits).janitor_look_s):
             self.run_due()

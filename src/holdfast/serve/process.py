@@ -17,11 +17,38 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 
 from holdfast.errors import HoldfastError
 from holdfast.settings import ServeSettings
+
+
+@dataclass(frozen=True)
+class ServeLimits(ServeSettings):
+    """The settings of the servers and their fixed limits (docs/evidence/performance.md)."""
+
+    max_batch: int = 1000  # calls in one batch, as many as a search may have results
+    slow_calls: int = 8  # slow calls of one connection at the same time; the next one waits
+    lifecycle_s: float = 2.0  # wait of a host for bootstrap, ingest and compact, which then continue (SAFE-1)
+    catch_up_s: float = 2.0  # wait of gating_scalar for the embeddings of the turns before it
+    flush_s: float = 60.0  # longest wait of `flush`
+    reads_at_once: int = 4  # reading calls over HTTP and MCP: 4 to 16 gave the same figures on two cores
+    writes_at_once: int = 2
+    """Writing calls: SQLite takes one after the other (during 8 searches an ingest took 6 ms with 1 thread, 18 with 2,
+    59 with 8, p50), but a long history must not keep every other turn waiting."""
+    switch_s: float = 0.0005  # interpreter switch interval (Python: .005): a search returns from the disk 40 times
+    header_s: float = 30.0  # a connection that sends no request in this time is closed
+    body_s: float = 30.0  # time for the body of a request: the largest (80 MB) needs 21 Mbit/s
+    held_mb: int = 256  # bodies held in memory, all requests together: three of the largest
+    stall_s: float = 30.0  # a client that reads nothing for so long is disconnected: an export holds a snapshot open
+    calls_at_once: int = 2000  # burst of one credential's rate limit
+    strangers_per_s: float = 20.0  # rate limit of all requests without a valid credential: a login page takes five
+    strangers_at_once: int = 100  # burst of that limit
+    stranger_kb: int = 64  # body of such a request: a token and its envelope
+    janitor_look_s: float = 3600.0  # between two checks of whether the janitor is due
+
 
 Stopping = Callable[[], None]
 """Called by a server, in any thread, when it begins to stop."""
@@ -75,11 +102,7 @@ class WorkerProcess:
     """A process that serves on the same port, restarted when it dies."""
 
     def __init__(
-        self,
-        answer: Answer,
-        bind: Callable[[], socket.socket],
-        ended: Callable[[int], None],
-        stopping: threading.Event,
+        self, answer: Answer, bind: Callable[[], socket.socket], ended: Callable[[int], None], stopping: threading.Event
     ) -> None:
         self._answer = answer
         self._bind = bind

@@ -89,7 +89,7 @@ PARAMETERS: Mapping[str, Mapping[str, str]] = {
         "memory_budget": "Another name for budget.",
         "prompt_budget": "Token budget of the whole prompt, instead of budget; memory uses a quarter of it.",
     },
-    "standing": {"tokens": "Token budget of the section (default: the setting context.standing_tokens)."},
+    "standing": {"tokens": "Token budget of the section (default: 500)."},
     "compact": {"session": _SESSION, "force": "Compact even if the session is within its budget."},
     "expand": {"id": _ID},
     "active": {"session": _SESSION},

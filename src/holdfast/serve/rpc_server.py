@@ -25,13 +25,14 @@ from holdfast.errors import InputError, Refused
 from holdfast.serve.compat.lifecycle import ContextEngine
 from holdfast.serve.compat.methods import CollectionMethods
 from holdfast.serve.errors import INVALID_REQUEST, Failure, failure_of
+from holdfast.serve.mcp.early import read_lines
 from holdfast.serve.memories import JanitorSchedule, Memories
-from holdfast.serve.process import Stopping
+from holdfast.serve.process import ServeLimits, Stopping
 from holdfast.serve.rpc import JsonRpc, Method, Params, RpcRequest, error_response
 from holdfast.serve.token import is_token, read_token, token_path
 from holdfast.serve.verbs import VERBS, CallContext, Danger, Verb, call_verb, schema
-from holdfast.settings import ServeSettings
-from holdfast.text.jsonio import encode, read_lines
+from holdfast.settings import tuned
+from holdfast.text.jsonio import encode
 
 _log = logging.getLogger("holdfast")
 
@@ -244,7 +245,7 @@ class Channel:
 class RpcServer:
     """Serves clients in threads; a stop lets calls in progress finish."""
 
-    def __init__(self, rpc: JsonRpc, settings: ServeSettings) -> None:
+    def __init__(self, rpc: JsonRpc, settings: ServeLimits) -> None:
         self._rpc = rpc
         self._settings = settings
         self._changed = threading.Condition()
@@ -406,7 +407,7 @@ def run_rpc(
     stopping: Stopping = lambda: None,
 ) -> None:
     """Serve until the client ends (stdio) or a signal comes. `announce` gets the endpoint and the token file."""
-    settings = memories.settings.serve
+    settings = tuned(memories.settings, ServeLimits)
     server = RpcServer(JsonRpc(rpc_methods(memories, rules), settings.max_batch), settings)
     if address.kind == _STDIO:
         target = _take_stdout()

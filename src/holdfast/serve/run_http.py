@@ -21,9 +21,9 @@ from holdfast.errors import InputError, MissingExtra
 from holdfast.serve.http.auth import addresses_of, is_loopback
 from holdfast.serve.mcp.tools import FOUR_TOOLS, Offer
 from holdfast.serve.memories import JanitorSchedule, Memories
-from holdfast.serve.process import Stopping, end_in_time, log_to_stderr, worker_processes
+from holdfast.serve.process import ServeLimits, Stopping, end_in_time, log_to_stderr, worker_processes
 from holdfast.serve.token import read_token, token_path
-from holdfast.settings import ServeSettings
+from holdfast.settings import tuned
 
 if TYPE_CHECKING:
     import uvicorn
@@ -87,7 +87,7 @@ def run_http(
         if processes > 1:
             stack.enter_context(_shared_metrics())
         memories = stack.enter_context(contextlib.closing(open_memories()))
-        settings = memories.settings.serve
+        settings = tuned(memories.settings, ServeLimits)
         listening = stack.enter_context(contextlib.closing(_bind(binding, processes > 1)))
         here = replace(binding, port=listening.getsockname()[1])
         app = _make_app(memories, here, rules, tokens)  # before workers start, so that errors are reported once
@@ -122,7 +122,7 @@ def _serve_worker(
     """Serve in a worker process. The janitor and the announcement are left to the first process."""
     log_to_stderr()
     with contextlib.closing(listening), contextlib.closing(open_memories()) as memories:
-        end = end_in_time(memories.settings.serve, memories.close)
+        end = end_in_time(tuned(memories.settings, ServeLimits), memories.close)
         _serve(_make_app(memories, binding, rules, _read_tokens(binding)), memories, listening, started, end)
 
 
@@ -164,12 +164,12 @@ def _make_app(
 def _serve(
     app: ASGIApp, memories: Memories, listening: socket.socket, started: Callable[[], None], stopping: Stopping
 ) -> None:
-    sys.setswitchinterval(memories.settings.serve.switch_s)
-    _raise_file_limit(memories.settings.serve)
-    make_server(app, memories.settings.serve, started, stopping).run([listening])
+    sys.setswitchinterval(tuned(memories.settings, ServeLimits).switch_s)
+    _raise_file_limit(tuned(memories.settings, ServeLimits))
+    make_server(app, tuned(memories.settings, ServeLimits), started, stopping).run([listening])
 
 
-def _raise_file_limit(settings: ServeSettings) -> None:
+def _raise_file_limit(settings: ServeLimits) -> None:
     """Allow as many open files as all connections and the store may need together."""
     try:
         import resource
@@ -214,7 +214,7 @@ def _bind(binding: Binding, shared: bool = False, exclusive: bool = True) -> soc
 
 
 def make_server(
-    app: ASGIApp, settings: ServeSettings, started: Callable[[], None], stopping: Stopping = lambda: None
+    app: ASGIApp, settings: ServeLimits, started: Callable[[], None], stopping: Stopping = lambda: None
 ) -> uvicorn.Server:
     """Return a server for a bound socket: `run([socket])` ends when `should_exit` is set, or by a signal."""
     import uvicorn

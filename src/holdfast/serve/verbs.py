@@ -40,9 +40,10 @@ from holdfast.results import (
 )
 from holdfast.serve.errors import redact_answer
 from holdfast.serve.inputs import ID, field_names, input_class, input_schema, output_schema, read_arguments
+from holdfast.serve.process import ServeLimits
 from holdfast.serve.reference import ABOUT, PARAMETERS
 from holdfast.serve.tracing import traced
-from holdfast.settings import ServeSettings
+from holdfast.settings import tuned
 from holdfast.upkeep.findings import Diagnosis
 
 Arguments = Mapping[str, Any]
@@ -107,7 +108,7 @@ def _status(memory: Memory, check: bool = False) -> StatusAnswer:
 
 
 def _flush(memory: Memory, timeout: float = 30.0) -> FlushResult:
-    memory.flush(min(timeout, memory.settings.serve.flush_s))
+    memory.flush(min(timeout, tuned(memory.settings, ServeLimits).flush_s))
     return FlushResult(memory.status().behind)
 
 
@@ -229,7 +230,7 @@ class ConcurrencyLimits(Generic[_Limit]):
     slow: _Limit
 
     @classmethod
-    def of(cls, settings: ServeSettings, make: Callable[[int], _Limit]) -> ConcurrencyLimits[_Limit]:
+    def of(cls, settings: ServeLimits, make: Callable[[int], _Limit]) -> ConcurrencyLimits[_Limit]:
         """Call `make` with the maximum number of concurrent calls of each kind."""
         return cls(make(settings.reads_at_once), make(settings.writes_at_once), make(settings.slow_calls))
 

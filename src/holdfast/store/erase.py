@@ -54,7 +54,7 @@ class ErasedTurn:
 
 @dataclass
 class ErasePlan:
-    """What an erase is about, found before anything is changed."""
+    """The rows that an erase is about, found before anything is changed."""
 
     turns: list[ErasedTurn]
     records: dict[str, str] = field(default_factory=dict)
@@ -217,7 +217,7 @@ class _Eraser:
         )
         cuts = [num for (num,) in passages]
         self._tx.execute("DELETE FROM passages WHERE passages.ns = :ns AND passages.num IN :nums", nums=cuts)
-        numbers = {space: list(seqs) for space in (Space.TURN, Space.TOLD, Space.WINDOW)}
+        numbers = {space: list(seqs) for space in (Space.TURN, Space.STATEMENT, Space.WINDOW)}
         numbers |= {Space.PASSAGE: cuts, Space.CLAIM: _claims(seqs | self._later_turns())}
         for slot, space, nums in _by_slot(self._tx, numbers):
             self._tx.execute(f"DELETE FROM vectors WHERE {_NUMBERED}", slot=slot, space=int(space), nums=nums)
@@ -287,8 +287,8 @@ class _Eraser:
             by_session[turn.session].append(turn)
         for session, erased in by_session.items():
             left: dict[str, str] = dict(self._tx.rows(_TEXTS_IN, session=session))
-            heard = frozenset(word for text in left.values() for word in _words(text))
-            words = frozenset(word for turn in erased for word in _words(turn.text)) - heard
+            kept_words = frozenset(word for text in left.values() for word in _words(text))
+            words = frozenset(word for turn in erased for word in _words(turn.text)) - kept_words
             proposals = self._tx.rows(
                 """SELECT log.seq, log.text FROM log
                    WHERE log.ns = :ns AND log.id IN :ids AND log.entry <> 'turn' AND log.entry = 'propose'""",
@@ -417,7 +417,12 @@ def _texts_of_acts(tx: Transaction, plan: ErasePlan, everything: bool) -> list[s
 def _vectors(tx: Transaction, plan: ErasePlan) -> Iterator[bytes]:
     seqs = [turn.seq for turn in plan.turns]
     rows = tx.rows("SELECT records.num FROM records WHERE records.ns = :ns AND records.id IN :ids", ids=list(plan.own))
-    numbers = {Space.TURN: seqs, Space.TOLD: seqs, Space.CLAIM: _claims(seqs), Space.RECORD: [num for (num,) in rows]}
+    numbers = {
+        Space.TURN: seqs,
+        Space.STATEMENT: seqs,
+        Space.CLAIM: _claims(seqs),
+        Space.RECORD: [num for (num,) in rows],
+    }
     for slot, space, nums in _by_slot(tx, numbers):
         stored = tx.rows(f"SELECT vectors.data FROM vectors WHERE {_NUMBERED}", slot=slot, space=int(space), nums=nums)
         yield from (_plain_vector(space, data) for (data,) in stored if data)

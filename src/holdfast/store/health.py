@@ -37,7 +37,7 @@ _LOST_RECORD_VECTORS = f"""FROM vectors WHERE {_IN_SPACE}
     AND NOT EXISTS (SELECT 1 FROM gone WHERE gone.ns = :ns AND gone.num = vectors.num)"""
 _ODD_VECTORS = f"""SELECT vectors.num FROM vectors
     WHERE {_IN_SPACE} AND length(vectors.data) NOT IN (:float32, :float16)
-    AND NOT (:told = 1 AND length(vectors.data) = 0 AND EXISTS (SELECT 1 FROM vectors AS own
+    AND NOT (:statement = 1 AND length(vectors.data) = 0 AND EXISTS (SELECT 1 FROM vectors AS own
         WHERE own.ns = :ns AND own.slot = :slot AND own.space = {int(Space.TURN)} AND own.num = vectors.num))
     ORDER BY vectors.num"""
 
@@ -62,7 +62,7 @@ def drop_orphans(tx: Transaction) -> None:
 
 def _lost_vectors(tx: Transaction) -> Iterator[tuple[int, Space, str]]:
     for slot in _slots(tx).values():
-        yield from ((slot, space, _LOST_TURN_VECTORS) for space in (Space.TURN, Space.TOLD, Space.WINDOW))
+        yield from ((slot, space, _LOST_TURN_VECTORS) for space in (Space.TURN, Space.STATEMENT, Space.WINDOW))
         yield slot, Space.RECORD, _LOST_RECORD_VECTORS
 
 
@@ -77,9 +77,9 @@ def models(tx: Transaction) -> dict[str, int]:
 def odd_vectors(tx: Transaction, slot: int, sizes: Mapping[Space, int]) -> list[tuple[Space, int]]:
     found = []
     for space, size in sizes.items():
-        told = int(space is Space.TOLD)
+        statement = int(space is Space.STATEMENT)
         rows = tx.rows(
-            _ODD_VECTORS, slot=slot, space=int(space), told=told, float32=size, float16=size // 2 + 1
+            _ODD_VECTORS, slot=slot, space=int(space), statement=statement, float32=size, float16=size // 2 + 1
         )  # rows.py
         found += [(space, num) for (num,) in rows]
     return found

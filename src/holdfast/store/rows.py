@@ -37,7 +37,7 @@ _LADDER = (
     Provenance.AUTHORED, Provenance.USER_STATED, Provenance.EPISODE_SUMMARY, Provenance.ASSISTANT_DERIVED,
     Provenance.TOOL_DERIVED,
 )  # fmt: skip
-"""What the janitor lowers a record to. Stores count notches of it: never change it."""
+"""Provenances in the order in which the janitor lowers a record. Stores count its notches: never change it."""
 _RUNG = {one: place for place, one in enumerate(_LADDER)} | {Provenance.IMPORTED: 1, Provenance.AGENT_NOTED: 2}
 _DIGITS = 6  # of a confidence: .9 times .8 is .72
 _ROLE_NUMBER = {role: number for number, role in enumerate(ROLES)}

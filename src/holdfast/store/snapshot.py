@@ -54,7 +54,7 @@ class Snapshot:
     def __init__(self, tx: Transaction) -> None:
         self._tx = tx
         self._postings: dict[tuple[int, str], list[tuple[int, bytes]]] = {}
-        """What was read, by space and term."""
+        """Cached postings, by space and term."""
 
     @cached_property
     def _heads(self) -> Heads:
@@ -518,7 +518,7 @@ class Snapshot:
         slot = self._heads.slots.get(fingerprint)
         if slot is None:
             return []
-        data = statements.TOLD_VECTOR if space is Space.TOLD else "vectors.data"
+        data = statements.STATEMENT_VECTOR if space is Space.STATEMENT else "vectors.data"
         sql = f"SELECT vectors.num, {data} FROM vectors {statements.IN_SPACE} AND {where}"
         rows = [row for row in self._tx.rows(sql, slot=slot, space=int(space), **values) if row[1] is not None]
         unpacked = unpack_vectors([data for _, data in rows])

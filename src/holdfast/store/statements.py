@@ -122,7 +122,7 @@ DOCUMENTS_OF = {
         FROM passages WHERE passages.ns = :ns AND passages.num > :after ORDER BY passages.num LIMIT :limit""",
 }
 # The vector of the statements of a turn may be that of the turn, and is then stored empty (AS_TURN).
-TOLD_VECTOR = f"""CASE WHEN length(vectors.data) > 0 THEN vectors.data ELSE (SELECT own.data FROM vectors AS own
+STATEMENT_VECTOR = f"""CASE WHEN length(vectors.data) > 0 THEN vectors.data ELSE (SELECT own.data FROM vectors AS own
     WHERE own.ns = :ns AND own.slot = :slot AND own.space = {int(Space.TURN)} AND own.num = vectors.num) END"""
 IN_SPACE = "WHERE vectors.ns = :ns AND vectors.slot = :slot AND vectors.space = :space"
 

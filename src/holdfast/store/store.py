@@ -45,12 +45,14 @@ from holdfast.store.types import (
 )
 from holdfast.store.writes import advance, apply_act, clear_views, count_retrievals
 
+_ERASE_WAIT_S = 120.0  # for the current batch of derived work, which may include timeouts of a model
+
 T = TypeVar("T")
 _COPIES = "SELECT path FROM copies WHERE ns = :ns"
 
 
 class Database(Protocol):
-    """What an engine must do: transactions, claims, and care for its own files or server."""
+    """Interface of an engine: transactions, claims, and care for its own files or server."""
 
     engine: str
     schema: int
@@ -307,11 +309,10 @@ class Store:
             return erase(tx, scope, noun, at)
 
         # A worker that has read the turn already would write what it derived from it afterwards: none may be at work.
-        done = self.database.write_claimed(namespace, work, self._settings.erase_wait_s)
+        done = self.database.write_claimed(namespace, work, _ERASE_WAIT_S)
         if done is None:
             raise StoreBusy(
-                f"derived work on {namespace!r} in {self.location} has not paused for "
-                f"{self._settings.erase_wait_s:.0f} s. Try again"
+                f"derived work on {namespace!r} in {self.location} has not paused for {_ERASE_WAIT_S:.0f} s. Try again"
             )
         return done
 

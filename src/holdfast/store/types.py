@@ -40,17 +40,17 @@ class Space(IntEnum):
     """Numbered in the order of their creation."""
     PASSAGE = 2
     """Parts of long turns, in the order of their turns. They are never shown: they find their turn."""
-    TOLD = 3
+    STATEMENT = 3
     """The statements of a turn, without its questions and thanks: a vector with the number of the turn."""
     WINDOW = 4
     """A turn together with those before it: a vector with the number of the turn."""
     CLAIM = 5
-    """What admission extracted from a turn (admit/proposals.py): vectors for a rebuild, which no search reads."""
+    """Claims of a turn from admission (admit/proposals.py): vectors for a rebuild, which no search reads."""
 
     @property
     def reading(self) -> bool:
         """Return whether it is another reading of turns by meaning: with vectors, but without documents and words."""
-        return self in (Space.TOLD, Space.WINDOW)
+        return self in (Space.STATEMENT, Space.WINDOW)
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class BlockRef:
 
 @dataclass
 class Heads:
-    """How far everything of a namespace has come, read in one statement: a search needs all of it, piece by piece."""
+    """All cursors of a namespace, read in one statement, because a search needs all of them."""
 
     ends: dict[str, int] = field(default_factory=dict)
     """The highest number in use, of turns, records and passages."""
@@ -195,11 +195,11 @@ class IdleRecord:
     said: int
     """The latest time of its turns."""
     came: int
-    """When the line that created it was recorded."""
+    """Time the line that created it was recorded."""
     tended: int
-    """When the janitor last lowered it, or that was last undone; 0 if never."""
+    """Time the janitor last lowered it, or that was last undone; 0 if never."""
     explicit: bool
-    """Whether the operator remembered it explicitly."""
+    """True if the operator remembered it explicitly."""
 
 
 @dataclass(frozen=True)
@@ -290,7 +290,7 @@ class EraseCounts:
 
 @dataclass(frozen=True)
 class EraseContent:
-    """What is about to be erased, for the proof; it stays in memory."""
+    """The content that is about to be erased, for the proof; it stays in memory."""
 
     texts: tuple[str, ...]
     """Texts and metadata of turns."""

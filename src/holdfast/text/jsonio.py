@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import datetime
 from enum import Enum
@@ -14,7 +14,6 @@ from typing import NoReturn
 
 from holdfast.errors import InputError
 
-_CHUNK = 1 << 16
 _MAX_FAULTS = 5  # faults of a file that are listed
 _MAX_DEPTH = 128
 """Twice the limit for metadata; what is nested deeper can be parsed, but writing it again needs too much stack."""
@@ -147,31 +146,3 @@ def _finite(number: str) -> float:
     if not math.isfinite(value):
         raise ValueError(f"{number[:40]} is too large")
     return value
-
-
-def read_lines(read: Callable[[int], bytes], max_bytes: int) -> Iterator[bytes | None]:
-    """Yield lines without their ends, skipping blank ones; None for a line that is too long, which is never held.
-
-    `read(n)` returns up to n bytes, and nothing at the end. A last line without an end counts too.
-    """
-    buffer, skipping = bytearray(), False
-    while chunk := read(_CHUNK):
-        searched = len(buffer)
-        buffer += chunk
-        start = 0
-        while (end := buffer.find(b"\n", max(searched, start))) >= 0:
-            line = bytes(buffer[start:end])
-            start = end + 1
-            if skipping or len(line) > max_bytes:
-                skipping = False
-                yield None
-            elif line.strip():
-                yield line
-        del buffer[:start]
-        if len(buffer) > max_bytes:
-            buffer.clear()
-            skipping = True
-    if skipping:
-        yield None
-    elif buffer.strip():
-        yield bytes(buffer)

@@ -1,4 +1,4 @@
-"""Which words of a sentence decide what it says, and which do not: our own lists, kept careful.
+"""Word lists that decide which words of a sentence carry its meaning: our own, kept with care.
 
 A pair stands here only where swapping one for the other never changes a fact. Nearness in a vector space is no proof:
 to the static model man and woman, open and close are near (DESIGN, "Embedders").
@@ -64,7 +64,7 @@ PERSONS = {
     "he": "he", "him": "he", "she": "she", "hers": "she", "they": "they", "them": "they", "theirs": "they",
 }  # fmt: skip
 POSSESSIVES = {"my": "first", "our": "first", "your": "second", "his": "he", "her": "she", "their": "they"}
-"""Whose it is may stay unsaid on one side ("the car", "his car"), but may not differ."""
+"""Possessives: one side may leave it out ("the car", "his car"), but they may not differ."""
 
 _IRREGULAR_TEXT = """
     men=man women=woman children=child people=person feet=foot teeth=tooth mice=mouse geese=goose lives=live
@@ -221,7 +221,7 @@ def lemma(word: str) -> str:
 
 
 def is_past(word: str) -> bool:
-    """Whether a lower-case word has the form of a past tense or participle."""
+    """Return True if a lower-case word has the form of a past tense or participle."""
     if word in PAST_FORMS:
         return True
     return len(word) > 4 and word.endswith("ed") and not word.endswith("eed") and lemma(word) != word
@@ -297,7 +297,7 @@ def either(*texts: str) -> str:
 
 
 def alternatives(pattern: str) -> list[str]:
-    """What stands between the bars of a pattern that are not inside a group or a set of its own."""
+    """Return the alternatives of a pattern, split at the bars outside groups and sets."""
     found, depth, escaped, in_set = [""], 0, False, False
     for char in pattern:
         if char == "|" and not (depth or escaped or in_set):

@@ -26,13 +26,13 @@ from holdfast.admit.secrets import mask
 from holdfast.admit.topics import reading_of
 from holdfast.admit.values import ParsedStatement, Word
 from holdfast.model import Provenance, Record, Role
-from holdfast.settings import DoctorSettings, Settings
+from holdfast.settings import Settings, tuned
 from holdfast.store.rows import role_number
 from holdfast.store.snapshot import Snapshot
 from holdfast.store.types import Space
 from holdfast.text.time import Span, read_spans
 from holdfast.text.words import FUNCTION_WORDS, fold, sentences, terms
-from holdfast.upkeep.findings import AuditItem, AuditResult, Check, CheckResult, Example, make_finding
+from holdfast.upkeep.findings import AuditItem, AuditResult, Check, CheckResult, DoctorSizes, Example, make_finding
 from holdfast.upkeep.indexes import pages
 
 Vectors = NDArray[np.float32]
@@ -102,7 +102,7 @@ def audit_texts(
     vectors: Vectors | None,
     same: float,
     now: datetime,
-    settings: DoctorSettings,
+    settings: DoctorSizes,
     harmless: frozenset[Reason] = frozenset(),
 ) -> list[CheckResult]:
     """Return one finding per text check.
@@ -191,7 +191,7 @@ def last_day(span: Span) -> str:
 def looped_records(view: Snapshot, records: Sequence[Record], settings: Settings) -> AuditResult:
     """Find `user_stated` records whose turn only repeats what the assistant just said, in a sample."""
     stated = [record for record in records if record.provenance is Provenance.USER_STATED and record.turn_ids]
-    sample = stated[:: max(len(stated) // settings.doctor.sample, 1)]
+    sample = stated[:: max(len(stated) // tuned(settings, DoctorSizes).sample, 1)]
     result = AuditResult(len(sample))
     for record in sample:
         turn = view.turn(record.turn_ids[0])
@@ -217,7 +217,7 @@ def framed_turns(view: Snapshot) -> AuditResult:
 
 def secret_turns(view: Snapshot, settings: Settings) -> AuditResult:
     """Find secrets among the newest turns, for a log that should not contain any."""
-    turns = list(view.recent_turns(settings.doctor.sample, None, None, None))
+    turns = list(view.recent_turns(tuned(settings, DoctorSizes).sample, None, None, None))
     examples = [Example(turn.id, turn.text, "it contains a secret") for turn in turns if mask(turn.text).found]
     return AuditResult(len(turns), examples)
 

@@ -15,12 +15,21 @@ from holdfast.admit.floor import Reason
 from holdfast.index.vectors import embed_texts
 from holdfast.model import Entry, Kind, Record
 from holdfast.models.embedder import Embedder
-from holdfast.settings import Settings
+from holdfast.settings import Settings, tuned
 from holdfast.store.snapshot import Snapshot
 from holdfast.store.store import Store
 from holdfast.store.types import COMPACTION
 from holdfast.upkeep.audit import audit_texts, broken_links, framed_turns, looped_records, secret_turns
-from holdfast.upkeep.findings import AuditItem, AuditResult, Check, CheckResult, Diagnosis, Example, make_finding
+from holdfast.upkeep.findings import (
+    AuditItem,
+    AuditResult,
+    Check,
+    CheckResult,
+    Diagnosis,
+    DoctorSizes,
+    Example,
+    make_finding,
+)
 from holdfast.upkeep.foreign import read_foreign
 from holdfast.upkeep.indexes import unreadable_vectors, vector_drift, word_drift
 
@@ -56,7 +65,7 @@ def examine(
             for one in stated
         ]
         vectors = _record_vectors(view, stated, embedder)
-        found = audit_texts(items, vectors, _same_threshold(embedder, settings), now, settings.doctor)
+        found = audit_texts(items, vectors, _same_threshold(embedder, settings), now, tuned(settings, DoctorSizes))
         found += _check_loops(view, stated, settings)
         found += _check_structure(view, behind)
         found += _check_indexes(view, embedder, settings)
@@ -69,11 +78,13 @@ def examine(
 def audit_file(path: str | os.PathLike[str], embedder: Embedder | None, settings: Settings, now: datetime) -> Diagnosis:
     """Audit the memories of another system, in a file or folder."""
     start = time.perf_counter()
-    read = read_foreign(Path(path), settings.doctor)
+    read = read_foreign(Path(path), tuned(settings, DoctorSizes))
     texts = [item.text for item in read.items]
     vectors = embed_texts(texts, embedder) if embedder is not None and texts else None
     harmless = _RULES if read.authored else frozenset()
-    found = audit_texts(read.items, vectors, _same_threshold(embedder, settings), now, settings.doctor, harmless)
+    found = audit_texts(
+        read.items, vectors, _same_threshold(embedder, settings), now, tuned(settings, DoctorSizes), harmless
+    )
     orphans = Check("orphans", 0.0, "remove the references that lead nowhere, or restore their targets")
     found.append(make_finding(orphans, len(read.items) + read.links, read.dangling))
     return _diagnosis(os.fspath(path), read.system, None, len(read.items), found, start)

@@ -28,6 +28,10 @@ from holdfast.text.jsonio import plain
 from holdfast.text.time import read_moment
 from holdfast.version import __version__
 
+WIDEST_GAP = 1_000_000
+"""Places that may be missing in an imported log, all together. Erased turns leave some; but every place costs a search
+some bytes, so a file that claims places in the billions is refused."""
+
 FORMAT = "holdfast-export"
 _VERSION = 1
 _CHUNK = 1 << 20
@@ -122,8 +126,8 @@ class ExportReader:
                 raise InputError(f"seq {line.seq} follows {place}, but must be larger")
             place = line.seq
             counts[Entry.TURN if isinstance(line, TurnLine) else line.action.entry] += 1
-            if place - counts.total() > self._settings.transfer.widest_gap:
-                raise InputError(f"seq {place} is too large: more lines are missing than transfer.widest_gap allows")
+            if place - counts.total() > WIDEST_GAP:
+                raise InputError(f"seq {place} is too large: more than {WIDEST_GAP:,} lines are missing before it")
             digest.update(raw)
             yield line
         trailer = {"end": counts.total(), "sha256": digest.hexdigest()}

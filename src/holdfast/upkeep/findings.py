@@ -6,6 +6,24 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from holdfast.settings import DoctorSettings
+
+
+@dataclass(frozen=True)
+class DoctorSizes(DoctorSettings):
+    """The settings of the doctor and the sizes of its samples."""
+
+    stale_days: float = 7.0  # days after which a passed plan is stale
+    sample: int = 500  # documents and records that are checked: a fault in 1 % of them is missed once in 150 times
+    alike: int = 8
+    """Earlier memories with the same deciding words that one is compared with. Of 2,000 sentences made of 32 phrases
+    two had more, and one pair of 633 was missed; fifty thousand of the same words would take minutes."""
+    wait_s: float = 30.0  # seconds to wait for derived work first; what is left then is a finding
+    max_file_mb: int = 256  # size of another system's file, which is read whole
+    max_files: int = 10_000  # files in another system's folder
+    max_memories: int = 1_000_000  # memories of another system
+
+
 _MAX_EXAMPLES = 5
 _MAX_EXAMPLE_CHARS = 200
 

@@ -15,10 +15,9 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from holdfast.errors import BadTime, InputError
-from holdfast.settings import DoctorSettings
 from holdfast.store.open import is_store_file, read_foreign_table
 from holdfast.text.time import read_moment
-from holdfast.upkeep.findings import AuditItem, Example
+from holdfast.upkeep.findings import AuditItem, DoctorSizes, Example
 
 _SQLITE = b"SQLite format 3\x00"
 _FORMATS = "a mem0 export (JSON), its history.db, a MEMORY.md or a folder of them, or an MCP memory (JSON lines)"
@@ -48,7 +47,7 @@ class ForeignMemories:
     """… and those whose target does not exist."""
 
 
-def read_foreign(path: Path, settings: DoctorSettings) -> ForeignMemories:
+def read_foreign(path: Path, settings: DoctorSizes) -> ForeignMemories:
     """Read a file or folder, detecting the format from its content; InputError for unknown formats."""
     path = path.expanduser()
     if not path.exists():
@@ -66,7 +65,7 @@ def read_foreign(path: Path, settings: DoctorSettings) -> ForeignMemories:
     return _read_mcp(path, text, settings) if _looks_like_mcp(text) else _read_mem0_export(path, text, settings)
 
 
-def _read_text(path: Path, settings: DoctorSettings) -> str:
+def _read_text(path: Path, settings: DoctorSizes) -> str:
     most = settings.max_file_mb * 1_000_000
     try:
         with path.open("rb") as file:
@@ -114,7 +113,7 @@ def _read_time(value: object) -> datetime | None:
         return None
 
 
-def _read_markdown(path: Path, settings: DoctorSettings) -> ForeignMemories:
+def _read_markdown(path: Path, settings: DoctorSizes) -> ForeignMemories:
     """Read MEMORY.md, CLAUDE.md, AGENTS.md and the like: each list item or line of text is a memory."""
     root = path if path.is_dir() else path.parent
     items: list[AuditItem] = []
@@ -136,7 +135,7 @@ def _read_markdown(path: Path, settings: DoctorSettings) -> ForeignMemories:
     return ForeignMemories("markdown", tuple(items), authored=True, links=links, dangling=tuple(dangling))
 
 
-def _markdown_files(path: Path, settings: DoctorSettings) -> list[Path]:
+def _markdown_files(path: Path, settings: DoctorSizes) -> list[Path]:
     if path.is_file():
         return [path]
     found: list[Path] = []
@@ -183,7 +182,7 @@ def _looks_like_mcp(text: str) -> bool:
     return first.startswith("{") and ('"entityType"' in first or '"relationType"' in first)
 
 
-def _read_mcp(path: Path, text: str, settings: DoctorSettings) -> ForeignMemories:
+def _read_mcp(path: Path, text: str, settings: DoctorSizes) -> ForeignMemories:
     """Read MCP's reference memory: a graph as JSON lines, entities with observations and relations between them."""
     entities: dict[str, list[str]] = {}
     relations: list[tuple[int, str, str, str]] = []
@@ -221,7 +220,7 @@ def _observation(value: object) -> str:
     return str(value)
 
 
-def _read_mem0_export(path: Path, text: str, settings: DoctorSettings) -> ForeignMemories:
+def _read_mem0_export(path: Path, text: str, settings: DoctorSizes) -> ForeignMemories:
     """Read what mem0's `get_all` and its exports give: a list, or an object with a list under "results"."""
     value = [one for _, one in _parse_lines(path, text)] if _is_json_lines(text) else _parse(path, text)
     listed = value
@@ -252,7 +251,7 @@ def _is_json_lines(text: str) -> bool:
     return first.startswith("{") and first.rstrip().endswith("}") and rest.lstrip().startswith("{")
 
 
-def _read_mem0_history(path: Path, settings: DoctorSettings) -> ForeignMemories:
+def _read_mem0_history(path: Path, settings: DoctorSizes) -> ForeignMemories:
     """Read mem0's history.db, which has one row per event; the last event of a memory gives its text."""
     if is_store_file(path):
         raise InputError(f"{path} is a Holdfast store; pass it with --store")

@@ -10,17 +10,17 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.index.blocks import prior_of, read_documents, read_postings, read_segment, words_stage
+from holdfast.index.blocks import IndexSizes, prior_of, read_documents, read_postings, read_segment, words_stage
 from holdfast.index.vectors import matrix, segments_stage, vectors_stage
-from holdfast.settings import Settings
+from holdfast.settings import Settings, tuned
 from holdfast.store.snapshot import Snapshot
 from holdfast.store.types import BLOCK, Document, Space
 from holdfast.text.words import speaker_terms, term_counts
-from holdfast.upkeep.findings import AuditResult, Example
+from holdfast.upkeep.findings import AuditResult, DoctorSizes, Example
 
 _PAGE = 1000
 _WORD_SPACES = (Space.TURN, Space.RECORD, Space.PASSAGE)
-_VECTOR_SPACES = (Space.TURN, Space.RECORD, Space.TOLD, Space.WINDOW)
+_VECTOR_SPACES = (Space.TURN, Space.RECORD, Space.STATEMENT, Space.WINDOW)
 _LENGTH_TOLERANCE = 0.02  # largest distance of a vector's length from 1; half precision and rounding cost a thousandth
 
 
@@ -32,7 +32,7 @@ def word_drift(view: Snapshot, settings: Settings) -> AuditResult:
         rows, twice = _document_rows(view, space)
         known: set[int] = set()
         sample: list[Document] = []
-        step = max(len(rows) // settings.doctor.sample, 1)
+        step = max(len(rows) // tuned(settings, DoctorSizes).sample, 1)
         for page in pages(view, space):
             known |= {document.num for document in page if document.num <= done}
             sample += [document for document in page if document.num <= done and document.num % step == 0]
@@ -63,7 +63,7 @@ def unreadable_vectors(view: Snapshot, fingerprint: str, dims: int) -> AuditResu
             result.checked += len(nums)
             lengths = np.linalg.norm(vectors, axis=1)
             bad = ~np.isfinite(lengths)
-            if space is not Space.TOLD:  # a sum of sentences may be shorter
+            if space is not Space.STATEMENT:  # a sum of sentences may be shorter
                 bad |= (np.abs(lengths - 1) > _LENGTH_TOLERANCE) & (lengths > 0)
             result.problems += [_example(space, int(num), "its vector is damaged") for num in nums[bad]]
     return result
@@ -81,7 +81,7 @@ def vector_drift(view: Snapshot, fingerprint: str, dims: int, settings: Settings
         stored: set[int] = set()
         for nums, vectors in _stored_vectors(view, space, fingerprint, 1 if space is Space.WINDOW else dims):
             stored |= set(nums.tolist())
-            few = max(len(nums) * settings.doctor.sample // max(len(known), 1), 1)
+            few = max(len(nums) * tuned(settings, DoctorSizes).sample // max(len(known), 1), 1)
             step = max(len(nums) // few, 1)
             result.problems += _wrong_codes(view, space, fingerprint, nums[::step], vectors[::step], in_segments)
         result.problems += [_example(space, num, "its vector is missing") for num in sorted(known - stored)]
@@ -113,7 +113,7 @@ def _wrong_words(
     view: Snapshot, space: Space, sample: Sequence[Document], rows: dict[int, NDArray[np.void]], settings: Settings
 ) -> Iterator[Example]:
     for document in sample:
-        counts = term_counts(document.text[: settings.index.max_chars])
+        counts = term_counts(document.text[: tuned(settings, IndexSizes).max_chars])
         row = rows[document.num]
         expected = (document.session, document.index, document.sort, document.at, prior_of(document), counts.total())
         if expected != tuple(int(row[name]) for name in ("session", "index", "sort", "at", "prior", "length")):

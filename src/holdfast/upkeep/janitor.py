@@ -16,13 +16,15 @@ from datetime import datetime, timedelta
 from holdfast.errors import InputError, NotFound
 from holdfast.log.acts import Demotion, JanitorPayload, pack_janitor_run, week_of
 from holdfast.model import Action, Entry, Kind, Provenance, to_micros
-from holdfast.results import JanitorResult, Tended
+from holdfast.results import JanitorChange, JanitorResult
 from holdfast.search.rank import refresh_priors
 from holdfast.settings import JanitorSettings
 from holdfast.store.rows import lower_trust
 from holdfast.store.snapshot import Snapshot
 from holdfast.store.store import Store
 from holdfast.store.types import IdleRecord
+
+_FACTOR = 0.8  # of a confidence each time: a stated record (.9) comes to .72, about that of a confirmed one
 
 _DAY = 86_400_000_000  # microseconds
 
@@ -41,7 +43,7 @@ def tidy(
         due = [] if before else list(_due(view, settings, now, cull, spared))
     did = "done before" if before else "nothing to do" if not due else "dry run" if dry_run else "tidied"
     if did == "tidied":
-        act = Action(Entry.JANITOR, run, now, pack_janitor_run(_log_entry(due, settings.factor)))
+        act = Action(Entry.JANITOR, run, now, pack_janitor_run(_log_entry(due, _FACTOR)))
         if store.act(namespace, act, once=True):
             refresh_priors(store, namespace)
         else:  # another process was first
@@ -62,7 +64,9 @@ def undo(store: Store, namespace: str, run: str, now: datetime) -> JanitorResult
     return _report(run, namespace, "undone" if done else "undone before", [], Counter(), start)
 
 
-def _report(run: str, namespace: str, did: str, due: list[Tended], spared: Counter[str], start: float) -> JanitorResult:
+def _report(
+    run: str, namespace: str, did: str, due: list[JanitorChange], spared: Counter[str], start: float
+) -> JanitorResult:
     culled = sum(one.new_provenance is None for one in due)
     seconds = round(time.perf_counter() - start, 3)
     kept = dict(sorted(spared.items()))
@@ -71,7 +75,7 @@ def _report(run: str, namespace: str, did: str, due: list[Tended], spared: Count
 
 def _due(
     view: Snapshot, settings: JanitorSettings, now: datetime, cull: bool, spared: Counter[str]
-) -> Iterator[Tended]:
+) -> Iterator[JanitorChange]:
     months = {
         Provenance.USER_STATED: settings.user_stated_months,
         Provenance.IMPORTED: settings.user_stated_months,
@@ -89,9 +93,9 @@ def _due(
             spared[reason] += 1
         elif since < limits[one.provenance]:
             culled = cull and one.provenance is not Provenance.USER_STATED
-            after = (None, None) if culled else lower_trust(one.provenance, one.confidence, 1, settings.factor)
+            after = (None, None) if culled else lower_trust(one.provenance, one.confidence, 1, _FACTOR)
             why = _reason(one, months[one.provenance], (to_micros(now) - since) // _DAY)
-            yield Tended(one.id, one.kind, one.text, why, one.provenance, one.confidence, *after)
+            yield JanitorChange(one.id, one.kind, one.text, why, one.provenance, one.confidence, *after)
         else:
             spared["not old enough"] += 1
 
@@ -111,7 +115,7 @@ def _reason(one: IdleRecord, months: int, days: int) -> str:
     return f"never found, and {days} days {since}; for {one.provenance.value} the limit is {months} months"
 
 
-def _log_entry(due: list[Tended], factor: float) -> JanitorPayload:
+def _log_entry(due: list[JanitorChange], factor: float) -> JanitorPayload:
     """Return the run as the log stores it: ids and numbers only, no text of the records."""
     alike: defaultdict[tuple[Provenance, float, Provenance, float, str], list[str]] = defaultdict(list)
     for one in due:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("holdfast.compact")
 _GATHER_S = 0.2  # turns that follow at once are looked at together
-_GATHER_MOST_S = 3.0  # … while they keep coming: short beside the minutes in which a conversation fills its budget
+_GATHER_MOST_S = 3.0  # … while they keep coming: short next to the minutes in which a conversation fills its budget
 _CLOSE_S = 0.5  # a summary in hand is not waited for longer than this: nothing of it is written yet
 
 

@@ -17,17 +17,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from holdfast.errors import Closed, FlushTimeout, HoldfastError, ModelError, ModelUnavailable
-from holdfast.index.blocks import words_stage
+from holdfast.index.blocks import IndexSizes, words_stage
 from holdfast.index.vectors import vectors_stage
 from holdfast.model import Clock
 from holdfast.models.embedder import Embedder
-from holdfast.settings import IndexSettings, JanitorSettings
+from holdfast.settings import JanitorSettings
 from holdfast.store.snapshot import Snapshot
 from holdfast.store.store import Store
 from holdfast.store.types import ADMIT_STAGE, PASSAGES_STAGE, Space
 
 if TYPE_CHECKING:
     from holdfast.admit.pipeline import Admission
+
+COUNT_EVERY_S = 2.0  # between two writes of retrieval counts: a search waits for no commit, a crash loses that much
 
 
 class BatchDelay:
@@ -120,7 +122,7 @@ _RETRY_CLAIM_S = 0.01  # another process derives this namespace: look again soon
 _LOOK_S = 0.05  # how often a flush looks again when no progress is reported (another process may be at work)
 _RETRY_S = 1.0  # after a failing model; its circuit breaker decides whether it is asked at all
 _MOST_ADMISSIONS = 32  # namespaces whose records are kept in memory between batches
-_WORDED = (Space.TURN, Space.RECORD, Space.PASSAGE)
+_WORD_SPACES = (Space.TURN, Space.RECORD, Space.PASSAGE)
 _EMBEDDED = (Space.TURN, Space.RECORD)  # then turns are read further (index/vectors.py)
 
 
@@ -131,7 +133,7 @@ class _Job:
     namespace: str
     delay: BatchDelay
     due: float | None = None
-    """When its next batch starts, in seconds of time.monotonic(); None while there is nothing to do."""
+    """Start of its next batch, in seconds of time.monotonic(); None while there is nothing to do."""
     waiting: int = 0
     """Flushes that wait for it."""
     failures: int = 0
@@ -145,7 +147,7 @@ class Worker:
         self,
         store: Store,
         embedder: Embedder | None,
-        settings: IndexSettings,
+        settings: IndexSizes,
         open_admission: Callable[[str], Admission] | None = None,
     ) -> None:
         self._store = store
@@ -276,7 +278,7 @@ class Worker:
                 return None
             self._priority.begin()
             done = cut_turns(self._store, namespace, self._settings)
-            for space in _WORDED:
+            for space in _WORD_SPACES:
                 self._step_aside()
                 done += index_words(self._store, namespace, space, self._settings)
             if self._embedder is not None:
@@ -312,13 +314,13 @@ class Worker:
             done = view.cursor(PASSAGES_STAGE)
             if view.documents(Space.TURN, done, 1):  # the log may end in acts, which have nothing to derive from
                 left = view.end() - done
-            for space in _WORDED:
+            for space in _WORD_SPACES:
                 most = view.end(space) - (done := view.cursor(words_stage(space)))
                 tail = self._settings.tail
                 if most >= tail and len(view.documents(space, done, tail)) >= tail:  # numbers may be of acts, or gone
                     left = max(left, most)
             if self._embedder is not None:
-                for space in (*_EMBEDDED, Space.TOLD):
+                for space in (*_EMBEDDED, Space.STATEMENT):
                     done = view.cursor(vectors_stage(space, self._embedder.profile.fingerprint))
                     if view.documents(space, done, 1):
                         left = max(left, view.end(space) - done)
@@ -438,6 +440,6 @@ class RetrievalCounter:
     def _run(self) -> None:
         while not self._stop.is_set():
             self._some.wait()
-            self._stop.wait(self._settings.count_every_s)
+            self._stop.wait(COUNT_EVERY_S)
             self._some.clear()
             self.write()

@@ -22,8 +22,9 @@ from holdfast.serve.http.app import create_app
 from holdfast.serve.http.auth import addresses_of
 from holdfast.serve.mcp.tools import Offer
 from holdfast.serve.memories import Memories
+from holdfast.serve.process import ServeLimits
 from holdfast.serve.run_http import make_server
-from holdfast.settings import ContextSettings, ServeSettings, Settings
+from holdfast.settings import ContextSettings, ServeSettings, Settings, tuned
 from holdfast.testing import HashEmbedder
 from tests.serve.peers import WAIT_S
 from tests.support.memories import QUICK
@@ -107,7 +108,7 @@ def served(
     port = listening.getsockname()[1]
     app = create_app(memories, TOKEN, addresses_of("127.0.0.1", port), rules, token_for, EVERY_TOOL)
     started = threading.Event()
-    server = make_server(app, known.serve, started.set)
+    server = make_server(app, tuned(known, ServeLimits), started.set)
     thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
     thread.start()
     try:

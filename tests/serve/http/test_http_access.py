@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.serve.http.middleware import TokenBucket
+from holdfast.serve.process import ServeLimits
 from holdfast.serve.token import COOKIE, cookie_for, is_cookie
 from holdfast.settings import ServeSettings
 from tests.serve.http.http_peers import TOKEN, Server, hear, read_metrics, served
@@ -73,7 +74,7 @@ def test_other_origins_are_refused(tmp_path: Path) -> None:
 
 
 def test_wrong_tokens_are_refused(tmp_path: Path) -> None:
-    generous = ServeSettings(strangers_at_once=1000)
+    generous = ServeLimits(strangers_at_once=1000)
     with served(tmp_path, serve=generous) as server:
         own = f"Host: {server.host}"
         assert server.ask(own) == 401
@@ -113,7 +114,7 @@ def test_the_cookie_does_not_contain_the_token_and_ends_with_it() -> None:
 
 
 def test_path_tricks_are_refused(tmp_path: Path) -> None:
-    with served(tmp_path, serve=ServeSettings(strangers_at_once=1000)) as server:
+    with served(tmp_path, serve=ServeLimits(strangers_at_once=1000)) as server:
         own = f"Host: {server.host}"
         for path in [
             "//v1/status", "/v1//status", "/v1/../v1/status", "/./v1/status", "/v1/status/..", "/static/../v1/status",
@@ -176,7 +177,7 @@ def test_a_chunked_body_ends_at_the_limit(tmp_path: Path) -> None:
 
 
 def test_too_many_large_bodies_are_refused(tmp_path: Path) -> None:
-    narrow = ServeSettings(held_mb=1, max_request_bytes=10_000_000)
+    narrow = ServeLimits(held_mb=1, max_request_bytes=10_000_000)
     with served(tmp_path, serve=narrow) as server, server.client() as client:
         answer = client.post("/v1/ingest", content=b"x" * 2_000_000, headers={"content-type": "application/json"})
         assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
@@ -185,7 +186,7 @@ def test_too_many_large_bodies_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_client_that_sends_too_slowly_is_dropped(tmp_path: Path) -> None:
-    hasty = ServeSettings(body_s=0.2, header_s=0.5)
+    hasty = ServeLimits(body_s=0.2, header_s=0.5)
     with served(tmp_path, serve=hasty) as server:
         head = f"POST /v1/ingest HTTP/1.1\r\nHost: {server.host}\r\n{BEARER}\r\nContent-Type: application/json\r\n"
         said = server.raw(f'{head}Content-Length: 100\r\n\r\n{{"text":'.encode())
@@ -198,7 +199,7 @@ def test_a_client_that_sends_too_slowly_is_dropped(tmp_path: Path) -> None:
 
 
 def test_a_client_that_does_not_read_is_dropped(tmp_path: Path) -> None:
-    hasty = ServeSettings(stall_s=0.3)
+    hasty = ServeLimits(stall_s=0.3)
     with served(tmp_path, serve=hasty, embedder="none") as server, server.client() as client:
         texts = [{"role": "user", "content": f"{number}" * 1_000_000} for number in range(6)]
         client.post("/v1/ingest_many", json={"messages": texts})
@@ -229,7 +230,7 @@ def test_excess_requests_get_503_with_retry_after(tmp_path: Path) -> None:
 
 
 def test_too_frequent_requests_get_429(tmp_path: Path) -> None:
-    strict = ServeSettings(calls_per_s=0.001, calls_at_once=5, strangers_per_s=0.001, strangers_at_once=3)
+    strict = ServeLimits(calls_per_s=0.001, calls_at_once=5, strangers_per_s=0.001, strangers_at_once=3)
     with served(tmp_path, serve=strict) as server, server.client() as client, server.stranger() as stranger:
         assert [stranger.post("/v1/status").status_code for _ in range(5)] == [401, 401, 401, 429, 429]
         assert stranger.get("/healthz").status_code == 200, "health is never refused"
@@ -249,7 +250,7 @@ def test_a_token_bucket_refills_at_its_rate() -> None:
 
 
 def test_excess_connections_are_dropped_and_others_served(tmp_path: Path) -> None:
-    few = ServeSettings(http_connections=20, header_s=30.0)
+    few = ServeLimits(http_connections=20, header_s=30.0)
     with served(tmp_path, serve=few) as server:
         peers = [socket.create_connection(("127.0.0.1", server.port), WAIT_S) for _ in range(20)]
         assert server.raw(b"") == b""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.settings import ServeSettings
+from holdfast.serve.process import ServeLimits
 from tests.serve.http.http_peers import TOKEN, Server, served
 from tests.support.memories import WaitingEmbedder
 
@@ -43,7 +43,7 @@ def test_large_and_streamed_responses_arrive_whole(tmp_path: Path) -> None:
 
 def test_a_slow_call_outlasts_the_time_out_for_request_heads(tmp_path: Path) -> None:
     embedder = WaitingEmbedder()
-    with served(tmp_path, serve=ServeSettings(header_s=0.2), embedder=embedder) as server, server.client() as client:
+    with served(tmp_path, serve=ServeLimits(header_s=0.2), embedder=embedder) as server, server.client() as client:
         client.post("/v1/ingest", json={"text": "the tide comes at noon"})
         late = client.post("/v1/flush", json={"timeout": 1.0})
         embedder.go.set()
@@ -52,7 +52,7 @@ def test_a_slow_call_outlasts_the_time_out_for_request_heads(tmp_path: Path) -> 
 
 @pytest.mark.requirement("SAFE-3")
 def test_a_second_request_that_never_ends_is_cut_off(tmp_path: Path) -> None:
-    with served(tmp_path, serve=ServeSettings(header_s=0.3)) as server:
+    with served(tmp_path, serve=ServeLimits(header_s=0.3)) as server:
         first = _asked(server, "/healthz", b"", method="GET")
         heard = server.raw(first + b"GET /healthz HT")
     assert heard.count(b"HTTP/1.1") == 1 and heard.endswith(b'{"ok":true}\n')

@@ -16,7 +16,7 @@ from holdfast.serve.http.app import create_app
 from holdfast.serve.http.auth import Addresses
 from holdfast.serve.http.openapi import openapi
 from holdfast.serve.memories import Memories
-from holdfast.settings import ServeSettings
+from holdfast.serve.process import ServeLimits
 from holdfast.testing import HashEmbedder
 from tests.serve.http.http_peers import PATIENT, TOKEN
 from tests.support.memories import QUICK
@@ -45,7 +45,7 @@ schema.app = _App()
 @pytest.fixture(scope="module", autouse=True)
 def _opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     known = replace(
-        QUICK, context=PATIENT, serve=ServeSettings(calls_at_once=10**6, strangers_at_once=10**6, flush_s=5.0)
+        QUICK, context=PATIENT, serve=ServeLimits(calls_at_once=10**6, strangers_at_once=10**6, flush_s=5.0)
     )
     place = tmp_path_factory.mktemp("schema") / "memory.db"
     memories = Memories(place, "ana", embedder=HashEmbedder(), settings=known)

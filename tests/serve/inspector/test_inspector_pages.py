@@ -10,14 +10,15 @@ from pathlib import Path
 import pytest
 
 from holdfast.errors import ModelError
-from holdfast.settings import AdmitSettings, ChatSettings, InspectorSettings
+from holdfast.serve.inspector.views import InspectorSizes
+from holdfast.settings import AdmitSettings, ChatSettings
 from holdfast.testing import FailingEmbedder
 from tests.serve.inspector.inspector_site import LISTS, Site, open_site
 from tests.support.hostile_texts import HOSTILE
 from tests.support.memories import QUICK, assistant, user
 
 MAY = datetime(2026, 5, 1, tzinfo=UTC)
-SMALL = replace(QUICK, inspector=InspectorSettings(page=7))
+SMALL = replace(QUICK, _tuning=(InspectorSizes(page=7),))
 """Short pages, so that a few dozen things fill several."""
 
 

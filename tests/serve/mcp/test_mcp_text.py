@@ -11,13 +11,12 @@ import pytest
 from mcp import MCPError
 
 from holdfast.context.render import decode
-from holdfast.errors import InputError
 from holdfast.log.messages import read_message
 from holdfast.memory import Memory
 from holdfast.model import Turn
 from holdfast.results import RecentTurns, ThreadAnswer
-from holdfast.serve.mcp.text import HISTORY, TextFormatter
-from holdfast.settings import McpSettings, Settings
+from holdfast.serve.mcp.text import HISTORY, McpSizes, TextFormatter
+from holdfast.settings import Settings
 from holdfast.testing import HashEmbedder
 from tests.serve.mcp.mcp_peers import PATIENT, Model, in_process
 from tests.support.hostile_texts import HOSTILE
@@ -176,7 +175,7 @@ def test_sessions_are_listed_and_read_by_name(tmp_path: Path) -> None:
 
 
 def test_a_long_session_shows_its_newest_turns(tmp_path: Path) -> None:
-    settings = replace(PATIENT, mcp=McpSettings(session_turns=2, listed_sessions=1))
+    settings = replace(PATIENT, _tuning=(McpSizes(session_turns=2, listed_sessions=1),))
     with in_process(tmp_path / "memory.db", settings=settings) as model:
         for number in range(3):
             model.call("ingest", text=f"turn {number}", session="s1")
@@ -203,9 +202,3 @@ def test_early_years_and_unnamed_sessions_are_formatted(tmp_path: Path, memory: 
     )
     with pytest.raises(AssertionError, match="no format for"):
         telling.format(read_message)
-
-
-@pytest.mark.parametrize("wrong", [{"line_chars": 0}, {"session_turns": -1}])
-def test_invalid_settings_are_refused(wrong: dict[str, int]) -> None:
-    with pytest.raises(InputError, match=f"mcp.{next(iter(wrong))}"):
-        McpSettings(**wrong)

@@ -18,7 +18,9 @@ from holdfast.models.tokens import open_counter
 from holdfast.serve.errors import failure_of
 from holdfast.serve.inputs import field_names, input_class, read_arguments
 from holdfast.serve.memories import Memories
+from holdfast.serve.process import ServeLimits
 from holdfast.serve.rpc import Method, Params
+from holdfast.settings import tuned
 
 _log = logging.getLogger("holdfast")
 
@@ -35,7 +37,7 @@ class ContextEngine:
     def __init__(self, memories: Memories, rules: tuple[str, ...] = ()) -> None:
         self._memories = memories
         self._rules = rules
-        self._seconds = memories.settings.serve.lifecycle_s
+        self._seconds = tuned(memories.settings, ServeLimits).lifecycle_s
         self._deadline = DeadlineExecutor("the store")
         self._compaction_deadline = DeadlineExecutor(
             "the compaction"

@@ -16,7 +16,7 @@ from itertools import islice
 
 from holdfast.context.rule_files import Node, Rules
 from holdfast.errors import BadTime, FlushTimeout, HoldfastError, InputError, ModelError
-from holdfast.memory import Memory
+from holdfast.memory import MAX_RESULTS, Memory
 from holdfast.model import Hit, Kind, Metadata
 from holdfast.serve.compat.stored import (
     RECORD_KINDS,
@@ -34,7 +34,9 @@ from holdfast.serve.compat.stored import (
 )
 from holdfast.serve.inputs import field_names, input_class, read_arguments
 from holdfast.serve.memories import Memories
+from holdfast.serve.process import ServeLimits
 from holdfast.serve.rpc import Method, Params
+from holdfast.settings import tuned
 from holdfast.store.snapshot import Snapshot
 from holdfast.text.words import terms
 
@@ -117,7 +119,7 @@ class CollectionMethods:
         self._memories = memories
         self._settings = memories.settings
         self._paths = rules
-        self._rules = Rules(settings=self._settings.authored)
+        self._rules = Rules()
 
     def methods(self) -> dict[str, Method]:
         return {name: self._method(name) for name in _METHODS}
@@ -263,7 +265,7 @@ class CollectionMethods:
 
     def flush(self, userId: str | None = None) -> object:
         """Wait until background work has caught up, for one user or for every memory in use."""
-        deadline = time.monotonic() + self._settings.serve.flush_s
+        deadline = time.monotonic() + tuned(self._settings, ServeLimits).flush_s
         for name in [userId] if userId is not None else self._memories.used():
             with self._memories.lend(name, reads=True) as memory:
                 memory.flush(max(deadline - time.monotonic(), 0.0))
@@ -275,25 +277,20 @@ class CollectionMethods:
         """Score a text that is in no collection yet; waits until the turns before it are embedded."""
         with self._memories.lend(userId) as memory:
             with suppress(FlushTimeout, ModelError):  # then it judges by what there is
-                memory.flush(self._settings.serve.catch_up_s)
+                memory.flush(tuned(self._settings, ServeLimits).catch_up_s)
             return memory.gating_scalar(text).as_dict()
 
     def search_text(
-        self,
-        collection: str,
-        text: str,
-        k: int = 10,
-        excludeIds: list[str] | None = None,
-        userId: str | None = None,
+        self, collection: str, text: str, k: int = 10, excludeIds: list[str] | None = None, userId: str | None = None
     ) -> object:
-        place, most = read_collection(collection), self._settings.recall.most
-        if not 1 <= k <= most:
-            raise InputError(f"search_text: k must be a whole number from 1 to {most}, not {k}")
+        place = read_collection(collection)
+        if not 1 <= k <= MAX_RESULTS:
+            raise InputError(f"search_text: k must be a whole number from 1 to {MAX_RESULTS}, not {k}")
         if place.layer is Layer.AUTHORED:
             found = search_rules(self._nodes(place), place, text, k)
         else:
             with self._lend(place, userId, reads=True) as memory:
-                found = search_collection(memory, place, text, k, frozenset(excludeIds or ()), most)
+                found = search_collection(memory, place, text, k, frozenset(excludeIds or ()), MAX_RESULTS)
         return {"results": [_result(stored, score) for stored, score in found]}
 
     def list_by_meta(self, collection: str, key: str, value: str, userId: str | None = None) -> object:

@@ -41,8 +41,10 @@ from holdfast.serve.inspector.app import inspector_routes
 from holdfast.serve.mcp.tools import FOUR_TOOLS, Offer
 from holdfast.serve.mcp.transports import mcp_app
 from holdfast.serve.memories import Memories
+from holdfast.serve.process import ServeLimits
 from holdfast.serve.tracing import caller_of
 from holdfast.serve.verbs import VERBS, CallContext, ConcurrencyLimits, Danger, Verb, call_verb
+from holdfast.settings import tuned
 from holdfast.text.jsonio import NotJson, encode, read_json
 
 _log = logging.getLogger("holdfast")
@@ -66,7 +68,7 @@ def create_app(
     offer: Offer = FOUR_TOOLS,
 ) -> ASGIApp:
     """Return the app; the caller closes the memories. `bound` holds additional tokens by their namespace."""
-    settings = memories.settings.serve
+    settings = tuned(memories.settings, ServeLimits)
     metrics = Metrics()
     slow = CapacityLimiter(settings.slow_calls)
     context = CallContext(tuple(rules), memories.bound, memories.places)
@@ -166,10 +168,7 @@ class VerbEndpoint:
             payload = _read_payload(scope, body)
             confined, reads = is_confined(scope), self.verb.danger is Danger.READS
             context = replace(self.context, confined=True) if confined else self.context
-            with (
-                caller_of(scope),
-                self.memories.lend(namespace_of(scope), reads=reads, confined=confined) as memory,
-            ):
+            with caller_of(scope), self.memories.lend(namespace_of(scope), reads=reads, confined=confined) as memory:
                 answer = call_verb(self.verb, memory, payload, context)
             return VerbReply(200, encode(answer), _JSON, _count_turns(answer))
         except HttpProblem as problem:

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from holdfast.settings import ServeSettings
+from holdfast.serve.process import ServeLimits
 
 
 class _Connection(Protocol):
@@ -60,7 +60,7 @@ class _Timeout:
             self._timer = None
 
 
-def limited_protocol(settings: ServeSettings) -> type[asyncio.Protocol]:
+def limited_protocol(settings: ServeLimits) -> type[asyncio.Protocol]:
     """Return the protocol class for uvicorn.Config(http=…); the app must be wrapped by `watch_requests`."""
     connections: set[asyncio.Protocol] = set()
 

@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from holdfast.serve.http.auth import AccessPolicy, Caller, Credential, HttpProblem, confine, problem_response
 from holdfast.serve.http.metrics import Metrics
-from holdfast.settings import ServeSettings
+from holdfast.serve.process import ServeLimits
 
 _SECURITY_HEADERS = (
     (b"x-content-type-options", b"nosniff"),
@@ -135,7 +135,7 @@ class TokenBucket:
 class AccessMiddleware:
     """Check access, then the rate, number and size of requests, and add security headers to every response."""
 
-    def __init__(self, app: ASGIApp, policy: AccessPolicy, settings: ServeSettings, metrics: Metrics) -> None:
+    def __init__(self, app: ASGIApp, policy: AccessPolicy, settings: ServeLimits, metrics: Metrics) -> None:
         self._app = app
         self._policy = policy
         self._settings = settings

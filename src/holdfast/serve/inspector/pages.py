@@ -18,7 +18,7 @@ from holdfast.model import SIGNALS, Decision, Hit, Kind, Provenance, Record, Tur
 from holdfast.results import DayStats, Version
 from holdfast.serve.inspector.format import RecordCard, by_time, card_of, histogram, record_cards, turn_cards
 from holdfast.serve.inspector.views import Inspector, PageRequest
-from holdfast.settings import Settings
+from holdfast.settings import Settings, sections
 from holdfast.store.snapshot import Snapshot
 from holdfast.store.types import COMPACTION
 from holdfast.text.jsonio import plain
@@ -339,14 +339,10 @@ def health(inspector: Inspector, request: PageRequest) -> Response:
 
 def settings(inspector: Inspector, request: PageRequest) -> Response:
     known, default = inspector.memories.settings, Settings()
-    sections = [
-        (field.name, list(_rows(getattr(known, field.name), getattr(default, field.name))))
-        for field in fields(Settings)
-        if is_dataclass(getattr(known, field.name))
-    ]
+    rows = [(name, list(_rows(group, getattr(default, name)))) for name, group in sections(known)]
     general = [("namespace", _redact("namespace", known.namespace), False)]
     return inspector.page(
-        "settings.html", request, sections=[("general", general), *sections], bound=inspector.memories.bound
+        "settings.html", request, sections=[("general", general), *rows], bound=inspector.memories.bound
     )
 
 
@@ -355,6 +351,10 @@ def _rows(known: object, default: object) -> Iterator[tuple[str, str, bool]]:
     assert is_dataclass(known)
     for field in fields(known):
         value = getattr(known, field.name)
+        if is_dataclass(value):
+            for name, shown, changed in _rows(value, getattr(default, field.name)):
+                yield f"{field.name}.{name}", shown, changed
+            continue
         yield field.name, _redact(field.name, value), value != getattr(default, field.name)
 
 

@@ -18,11 +18,24 @@ from holdfast.memory import Memory
 from holdfast.serve.errors import failure_of
 from holdfast.serve.inspector.format import FILTERS
 from holdfast.serve.memories import Memories
-from holdfast.settings import InspectorSettings
+from holdfast.settings import tuned
 from holdfast.version import __version__
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+
+
+@dataclass(frozen=True)
+class InspectorSizes:
+    """Sizes of the inspector's pages (docs/how-to/inspector.md)."""
+
+    page: int = 50  # turns, records or sessions per page: three screens
+    list_chars: int = 600  # of a text in a list: about eight lines
+    whole_chars: int = 20_000  # of a text on its own page: ten screens, then a link to a file
+    days: int = 60  # in the plots of the overview; longer times are shown by week or month
+    doctor_records: int = 100_000  # with more, the page names the command: the doctor takes .5 ms per record
+    form_bytes: int = 2 * 1024 * 1024  # a longer form is refused: a corrected text is a few sentences
+
 
 MEMORY_COOKIE = "holdfast_memory"
 """The namespace that the pages show, if not the server's own. Not a secret: the credential decides what is allowed."""
@@ -112,12 +125,12 @@ class Inspector:
         self.memories = memories
         self.token = token
         self.rules = rules
-        self.rule_files = Rules(settings=memories.settings.authored)
+        self.rule_files = Rules()
         self._templates = _load_templates()
 
     @property
-    def settings(self) -> InspectorSettings:
-        return self.memories.settings.inspector
+    def settings(self) -> InspectorSizes:
+        return tuned(self.memories.settings, InspectorSizes)
 
     @contextmanager
     def memory(self, request: PageRequest, *, reads: bool = True) -> Iterator[Memory]:

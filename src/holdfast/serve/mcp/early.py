@@ -12,12 +12,14 @@ import os
 import queue
 import sys
 import threading
+from collections.abc import Callable, Iterator
 
 from holdfast.serve.mcp.tools import initialize_result, model_tools
-from holdfast.text.jsonio import encode, read_lines
+from holdfast.text.jsonio import encode
 
 END = object()
 """The last of the lines."""
+_CHUNK = 1 << 16
 _LEAVE_S = 0.05  # in which a host that only looked has closed stdin
 _WAITING = 64  # lines that are held until the server takes them
 
@@ -132,3 +134,31 @@ def _take_stdio() -> tuple[int, int]:
     os.close(nothing)
     os.dup2(2, 1)
     return source, target
+
+
+def read_lines(read: Callable[[int], bytes], max_bytes: int) -> Iterator[bytes | None]:
+    """Yield lines without their ends, skipping blank ones; None for a line that is too long, which is never held.
+
+    `read(n)` returns up to n bytes, and nothing at the end. A last line without an end counts too.
+    """
+    buffer, skipping = bytearray(), False
+    while chunk := read(_CHUNK):
+        searched = len(buffer)
+        buffer += chunk
+        start = 0
+        while (end := buffer.find(b"\n", max(searched, start))) >= 0:
+            line = bytes(buffer[start:end])
+            start = end + 1
+            if skipping or len(line) > max_bytes:
+                skipping = False
+                yield None
+            elif line.strip():
+                yield line
+        del buffer[:start]
+        if len(buffer) > max_bytes:
+            buffer.clear()
+            skipping = True
+    if skipping:
+        yield None
+    elif buffer.strip():
+        yield bytes(buffer)

@@ -37,7 +37,7 @@ from holdfast.memory import Memory
 from holdfast.results import ThreadAnswer
 from holdfast.serve.errors import Failure, failure_of
 from holdfast.serve.http.auth import is_confined, namespace_of
-from holdfast.serve.mcp.text import TextFormatter
+from holdfast.serve.mcp.text import McpSizes, TextFormatter
 from holdfast.serve.mcp.tools import (
     ABOUT_SERVER,
     FOR_MODELS,
@@ -51,7 +51,9 @@ from holdfast.serve.mcp.tools import (
     model_tools,
 )
 from holdfast.serve.memories import Memories
+from holdfast.serve.process import ServeLimits
 from holdfast.serve.verbs import VERBS, CallContext, ConcurrencyLimits, Danger, Verb, call_verb, schema
+from holdfast.settings import tuned
 from holdfast.text.jsonio import plain
 from holdfast.version import __version__
 
@@ -88,7 +90,7 @@ def templates() -> ListResourceTemplatesResult:
 def recent_sessions(memory: Memory) -> ListResourcesResult:
     """List the most recent sessions; older ones are read by their name."""
     with memory.view as view:
-        found = view.sessions(memory.settings.mcp.listed_sessions)
+        found = view.sessions(tuned(memory.settings, McpSizes).listed_sessions)
     return ListResourcesResult(
         resources=[
             Resource(
@@ -173,7 +175,7 @@ class ToolRunner:
         agent = not memories.settings.serve.trust_roles
         self._call_context = CallContext(rules, memories.bound, memories.places, agent)
         self._formatter = TextFormatter(memories.settings)
-        self._limits = ConcurrencyLimits.of(memories.settings.serve, anyio.CapacityLimiter)
+        self._limits = ConcurrencyLimits.of(tuned(memories.settings, ServeLimits), anyio.CapacityLimiter)
 
     async def call(self, context: Context, verb: Verb, payload: Mapping[str, object]) -> CallToolResult:
         """Return the result of a tool. An error is a result too, with advice for the model."""
@@ -205,7 +207,7 @@ class ToolRunner:
         try:
             call_verb(VERBS["forget"], memory, {"id": replaced}, context)
         except Refused:
-            return answer, f" {encode_field(str(replaced))} is the user's own statement and stays beside it."
+            return answer, f" {encode_field(str(replaced))} is the user's own statement and stays, too."
         return answer, f" It replaces {encode_field(str(replaced))}."
 
     async def read(self, context: Context, reading: Callable[[Memory, TextFormatter], _Read]) -> _Read:

@@ -40,6 +40,9 @@ from holdfast.store.sqlite.schema import APPLICATION_ID, MIGRATIONS, SCHEMA
 from holdfast.store.sqlite.transaction import SqliteTransaction, out_of_files, read_secret, translated
 from holdfast.store.types import Server, StoreCounts, Transaction
 
+_SWEEP_MEMORY_MB = 256
+"""A file up to this size is rewritten in memory after an erase, a larger one through a temporary file of the rest."""
+
 _fcntl: ModuleType | None
 try:
     import fcntl as _fcntl
@@ -94,7 +97,7 @@ class FileLock:
 
 
 class TailCache:
-    """Where sessions and their logs end, as this process left them; valid while nobody else has written to the file.
+    """Cached ends of sessions and logs as this process left them; valid while nobody else has written to the file.
 
     SQLite counts the commits of other connections (data_version), and all writes of a process use one connection. If
     the count is the same as before, an append is spared the look-ups that its acknowledgement would wait for.
@@ -207,7 +210,7 @@ class SqliteDatabase:
     def _identify(self) -> int:
         """Return the schema of the file; raise an error if it is not ours.
 
-        Tables are looked for first: if another process is creating them, whoever sees them sees its marks too.
+        Tables are looked for first: if another process is creating them, a process that sees them sees its marks too.
         """
         tables = _has_tables(self._writer)
         application, found = self._writer.pragma("application_id"), self._writer.pragma("user_version")
@@ -383,7 +386,7 @@ class SqliteDatabase:
 
     def _vacuum(self) -> None:
         """secure_delete zeroes what a page does not use; VACUUM leaves out every page and cell that ever was free."""
-        large = self.path.stat().st_size > self._settings.sweep_memory_mb * 1_000_000
+        large = self.path.stat().st_size > _SWEEP_MEMORY_MB * 1_000_000
         self._writer.pragma("secure_delete", True)
         self._writer.pragma("temp_store", "FILE" if large else "MEMORY")
         try:

@@ -214,7 +214,7 @@ CREATE INDEX records_by_kind ON records (ns, kind, at, born);
 """
 
 _SECRET = """
--- What the marks of frames are made of (context/render.py): whoever stores text must not be able to guess it.
+-- What the marks of frames are made of (context/render.py): a writer of stored text must not be able to guess it.
 CREATE TABLE secrets (
     ns INTEGER PRIMARY KEY,           -- 0: of the whole store
     value BLOB NOT NULL
@@ -282,7 +282,7 @@ CREATE TABLE nameless (
     mark BLOB NOT NULL UNIQUE         -- of the name
 );
 
--- An erase that is in the log, but whose bytes may still lie about in the file: whoever opens it next sweeps it.
+-- An erase that is in the log, but whose bytes may still be in the file: the next process that opens it sweeps it.
 CREATE TABLE unswept (
     ns INTEGER PRIMARY KEY            -- 0: the whole file
 );

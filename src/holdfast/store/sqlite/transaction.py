@@ -26,7 +26,7 @@ from holdfast.store.types import Row, Space, WrittenLine
 # 63 bits: 4 million namespaces of 17 billion entries each, and for vectors 16 models and 8 spaces in between.
 _NUM_BITS = 34
 _SPACE_BITS = 3
-_SPACE_CODE = {Space.TURN: 0, Space.PASSAGE: 1, Space.TOLD: 2, Space.WINDOW: 3, Space.RECORD: 4, Space.CLAIM: 5}
+_SPACE_CODE = {Space.TURN: 0, Space.PASSAGE: 1, Space.STATEMENT: 2, Space.WINDOW: 3, Space.RECORD: 4, Space.CLAIM: 5}
 """Stored in keys: never change one. Records had code 4 before there were as many spaces."""
 _SPACE_OF = {code: space for space, code in _SPACE_CODE.items()}
 _SLOT_BITS = (SLOTS - 1).bit_length()
@@ -316,7 +316,9 @@ def translated(path: Path) -> Iterator[None]:
             f"{path} cannot be written ({error}). Check the permissions of the file and its folder"
         ) from error
     except (apsw.BusyError, apsw.LockedError) as error:
-        raise StoreBusy(f"{path} is held by another process for too long ({error}). Try again") from error
+        raise StoreBusy(
+            f"{path} is locked by another process ({error}). Try again, or wait longer with the setting store.busy_s"
+        ) from error
     except apsw.FullError as error:
         raise StoreError(f"the disk of {path} is full; nothing of this write was kept") from error
     except apsw.CantOpenError as error:
