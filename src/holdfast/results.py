@@ -677,55 +677,6 @@ class ImportAnswer(ImportResult):
 
 
 @dataclass(frozen=True)
-class ChatImport:
-    """What an import of chats and other products' memories stored."""
-
-    source: str
-    namespace: str
-    formats: tuple[str, ...]
-    chats: int = 0
-    turns: int = 0
-    """New turns; a message with attachments or tool results is several."""
-    notes: int = 0
-    """New memories of other products."""
-    known: int = 0
-    """Turns and memories that were here before."""
-    skipped: int = 0
-    reasons: tuple[str, ...] = ()
-    """Of the first things that were skipped."""
-    seconds: float = 0.0
-    knows: tuple[str, ...] = ()
-    """What is known about the user now."""
-    degraded: str | None = None
-    """Reason why the new turns cannot be embedded; they are stored and found by words."""
-
-
-@dataclass(frozen=True)
-class HostFile:
-    """A file of a host that connecting or disconnecting changes."""
-
-    path: str
-    state: str
-    """created, changed, removed or unchanged."""
-    about: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class ConnectAnswer:
-    host: str
-    namespace: str | None
-    """None where a host is disconnected."""
-    store: str
-    connected: bool
-    dry_run: bool
-    files: tuple[HostFile, ...]
-    verified: tuple[str, ...]
-    """What was seen when the host's commands were tried."""
-    default_namespace: bool
-    """Other commands use the same namespace by themselves."""
-
-
-@dataclass(frozen=True)
 class RebuildAnswer:
     namespace: str
     turns: int

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -11,13 +11,39 @@ import typer
 
 from holdfast.cli.command import MemoryTarget, argument, command, option
 from holdfast.cli.render import console, printable
-from holdfast.results import ConnectAnswer, HostFile
 
 _ME = "me"
 """The namespace of a connection whose user named none."""
 _HOSTS = "claude-code, claude-desktop, cursor or codex"
 
 HostName = Annotated[str, argument(f"The host: {_HOSTS}.", "HOST")]
+
+
+@dataclass(frozen=True)
+class HostFile:
+    """A file of a host that connecting or disconnecting changes."""
+
+    path: str
+    state: str
+    """created, changed, removed or unchanged."""
+    about: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ConnectAnswer:
+    host: str
+    namespace: str | None
+    """None where a host is disconnected."""
+    store: str
+    connected: bool
+    dry_run: bool
+    files: tuple[HostFile, ...]
+    verified: tuple[str, ...]
+    """What was seen when the host's commands were tried."""
+    default_namespace: bool
+    """Other commands use the same namespace by themselves."""
+
+
 DryRun = Annotated[bool, option("Only show what would change.", "--dry-run")]
 
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 from holdfast.cli.command import MemoryTarget, argument, command, json_text, option, print_json, progress_bar
 from holdfast.cli.render import console, megabytes, plural, printable
 from holdfast.errors import InputError
-from holdfast.results import BackupResult, ChatImport, CopyResult, ExportResult, ImportAnswer, RestoreResult
+from holdfast.importers.source import ChatImport
+from holdfast.results import BackupResult, CopyResult, ExportResult, ImportAnswer, RestoreResult
 
 if TYPE_CHECKING:
     from holdfast.memory import Memory

@@ -20,10 +20,9 @@ from typing import IO
 
 from holdfast.errors import InputError
 from holdfast.importers import agents, chats
-from holdfast.importers.source import ImportedChat, ImportedNote, Item, Message, Reader, iso, read_objects
+from holdfast.importers.source import ChatImport, ImportedChat, ImportedNote, Item, Message, Reader, iso, read_objects
 from holdfast.memory import Memory
 from holdfast.model import Origin
-from holdfast.results import ChatImport
 from holdfast.settings import tuned
 from holdfast.upkeep.export import FORMAT
 from holdfast.upkeep.findings import DoctorSizes

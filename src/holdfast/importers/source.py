@@ -38,6 +38,30 @@ class ImportedNote:
     at: str | None = None
 
 
+@dataclass(frozen=True)
+class ChatImport:
+    """What an import of chats and other products' memories stored."""
+
+    source: str
+    namespace: str
+    formats: tuple[str, ...]
+    chats: int = 0
+    turns: int = 0
+    """New turns; a message with attachments or tool results is several."""
+    notes: int = 0
+    """New memories of other products."""
+    known: int = 0
+    """Turns and memories that were here before."""
+    skipped: int = 0
+    reasons: tuple[str, ...] = ()
+    """Of the first things that were skipped."""
+    seconds: float = 0.0
+    knows: tuple[str, ...] = ()
+    """What is known about the user now."""
+    degraded: str | None = None
+    """Reason why the new turns cannot be embedded; they are stored and found by words."""
+
+
 Item = ImportedChat | ImportedNote
 Reader = Callable[[Iterator[Object], str], Iterator[Item]]
 """Reads the objects of a file, whose name it is given."""
