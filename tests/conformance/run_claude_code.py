@@ -46,6 +46,9 @@ class Endpoint(ThreadingHTTPServer):
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server_address[1]}"
 
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Say nothing about a connection that the CLI dropped."""
+
     def script(self, body: dict[str, Any]) -> dict[str, Any]:
         said = json.dumps(body["messages"])
         search = next((tool["name"] for tool in body.get("tools", ()) if tool["name"].endswith("memory_search")), None)

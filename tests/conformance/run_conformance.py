@@ -94,7 +94,7 @@ def _inspect(way: str, target: list[str], around: Mapping[str, str]) -> int:
     print(f"inspector, {way}: tools/list --strict {'ok' if told else 'FAILED'}{listed.stderr if not told else ''}")
     asked = ["--method", "tools/call", "--tool-name", "memory_remember", "--tool-arg", "text=The bell is brass"]
     called = _ask(asked, target, around)
-    kept = '"The bell is brass"' in called.stdout and called.returncode == 0
+    kept = "Stored as" in called.stdout and called.returncode == 0
     print(f"inspector, {way}: tools/call {'ok' if kept else 'FAILED'}{called.stderr if not kept else ''}")
     return 2 - told - kept
 

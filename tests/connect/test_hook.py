@@ -146,6 +146,13 @@ def test_a_running_server_answers_instead(
     assert SAID in turns(store)
 
 
+def test_a_server_that_is_late_is_asked_again(hook: Hook, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = [{"text": "", "degraded": "too late"}, {"text": "the cat is Miso", "degraded": None}]
+    monkeypatch.setattr("holdfast.connect.hook.ask", lambda *_: answers.pop(0))
+    told = hook("UserPromptSubmit", prompt="What is my cat called?")
+    assert told is not None and told["additionalContext"] == "the cat is Miso" and not answers
+
+
 def test_the_socket_of_a_killed_server_is_removed(hook: Hook, store: str, transcript: Path) -> None:
     import socket
 

@@ -31,6 +31,7 @@ _FLUSH_S, _POLL_S = 0.6, 0.05  # how long the last answer may take to reach the 
 _ANSWER_S = 5.0  # for a server to answer
 _DEADLINE_S = 3.0  # for a context in this process: loading the memory takes most of it
 _LATER_S = 3600.0
+_AGAIN_S = (0.3, 0.6)  # after a degraded answer
 _MOST_LOG = 100_000  # bytes of the error log
 _INPUT = 64 * 1024 * 1024
 
@@ -77,11 +78,22 @@ def run(event: Event, target: HookMemory) -> dict[str, object] | None:
     if name == "SessionStart":
         text = target.call("standing", tokens=_STANDING)["text"]
     elif name == "UserPromptSubmit":
-        text = target.call("context", messages=_messages(event), session="claude-code", budget=_BUDGET)["text"]
+        text = _recall(event, target)
     else:
         _keep(event, target)
         return None
     return {"hookSpecificOutput": {"hookEventName": name, "additionalContext": text}} if text else None
+
+
+def _recall(event: Event, target: HookMemory) -> object:
+    """Return the context of a prompt. A server that missed its deadline is asked again: a hook has more time."""
+    messages = _messages(event)
+    for wait in (*_AGAIN_S, None):
+        answer = target.call("context", messages=messages, session="claude-code", budget=_BUDGET)
+        if answer["text"] or not answer.get("degraded") or wait is None:
+            break
+        time.sleep(wait)
+    return answer["text"]
 
 
 def _messages(event: Event) -> list[Message]:
