@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 export OPENBLAS_NUM_THREADS := 1
 export OMP_NUM_THREADS := 1
 
-.PHONY: demo quick test test-postgres check lint types layers torture surfaces browser bench conformance contract reference clean
+.PHONY: demo quick test test-postgres check lint types layers torture surfaces browser bench conformance test-claude-code contract reference clean
 
 $(READY): pyproject.toml bench/pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -70,6 +70,9 @@ browser: $(READY)  ## the inspector in chromium with 0, 1 and 50,000 records, an
 
 conformance: $(READY)  ## the MCP server before the inspector and the conformance suite of npm (needs npm)
 	$(BIN)/python tests/conformance/run_conformance.py
+
+test-claude-code: $(READY)  ## Claude Code itself, connected, before a scripted endpoint on loopback (needs npm, 350 MB)
+	$(BIN)/python tests/conformance/run_claude_code.py
 
 contract: $(READY)  ## write contract/ anew from the typed definitions
 	$(BIN)/python -m holdfast_bench.contract contract

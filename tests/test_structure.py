@@ -17,11 +17,11 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "holdfast"
 
-MAX_FILES = 190
+MAX_FILES = 200
 MIN_MEDIAN, MAX_MEDIAN = 150, 250
 MIN_LINES = 60
 MAY_BE_SHORT = ("__init__.py", "__main__.py", "version.py")
-MAX_TOTAL_LINES = 48_000
+MAX_TOTAL_LINES = 49_900
 MAX_LAYERS = 11
 MAX_PATH_FILES = {
     "ingest": 20,

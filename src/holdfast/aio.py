@@ -181,8 +181,9 @@ class AsyncMemory:
         metadata: Metadata | None = None,
         origin: str = "user",
         session: str | None = None,
+        at: Moment | None = None,
     ) -> Record:
-        return await _in_thread(self._memory.remember, text, kind, key, metadata, origin, session)
+        return await _in_thread(self._memory.remember, text, kind, key, metadata, origin, session, at)
 
     async def forget(self, noun_id: str, undo: bool = False) -> Decision:
         return await _in_thread(self._memory.forget, noun_id, undo)

@@ -496,12 +496,13 @@ class Memory:
         metadata: Metadata | None = None,
         origin: str = "user",
         session: str | None = None,
+        at: Moment | None = None,
     ) -> Record:
         """Store an explicit memory, without a gate. A key that was used before returns its first record.
 
         `origin` says who wrote it: the user, an `agent`, or another product (`imported`). What an agent writes is a
         record of the user's turns in that session (default: the last one) if they bear it out, else the agent's own
-        note. Neither it nor what was imported is ever guidance (TRUST-2).
+        note. Neither it nor what was imported is ever guidance (TRUST-2). `at` is when it was said (default: now).
         """
         known_kind = _read_kind(kind)
         if known_kind is Kind.TURN:
@@ -517,6 +518,8 @@ class Memory:
         }
         if origin != Origin.USER:
             said |= self._written_by(origin, text, known_kind, session)
+        if at is not None:
+            said["said"] = to_micros(read_moment(at, now))
         if given := read_metadata(metadata, self._settings.log):
             said["given"] = given
         if key is not None:

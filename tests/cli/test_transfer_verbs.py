@@ -51,7 +51,7 @@ def test_an_export_can_be_piped(filled: Holdfast) -> None:
 
 def test_invalid_files_give_one_line_on_stderr(filled: Holdfast, talk: Path, tmp_path: Path) -> None:
     said = filled("import", str(talk))
-    assert said.code == 2 and said.err.startswith(f"holdfast: {talk}, line 1: this is not a Holdfast export")
+    assert said.code == 2 and said.err.startswith(f"holdfast: {talk} is of no known format")
     assert said.err.count("\n") == 1
     said = filled("restore", str(talk), "--store", str(tmp_path / "new.db"), "--json")
     assert said.code == 2

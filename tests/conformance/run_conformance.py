@@ -24,7 +24,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from holdfast.serve.http.app import create_app
 from holdfast.serve.http.auth import addresses_of
-from holdfast.serve.mcp.server import OFFERED
+from holdfast.serve.mcp.tools import FOR_MODELS, Offer
 from holdfast.serve.memories import Memories
 from holdfast.serve.process import ServeLimits
 from holdfast.serve.run_http import make_server
@@ -90,11 +90,11 @@ def _inspect(way: str, target: list[str], around: Mapping[str, str]) -> int:
     """List the tools, strictly, and call one; how many of these went wrong."""
     listed = _ask(["--method", "tools/list", "--strict"], target, around)
     names = [tool["name"] for tool in json.loads(listed.stdout or "{}").get("tools", [])]
-    told = listed.returncode == 0 and names == [f"memory_{name}" for name in OFFERED]
+    told = listed.returncode == 0 and names == [f"memory_{name}" for name in FOR_MODELS]
     print(f"inspector, {way}: tools/list --strict {'ok' if told else 'FAILED'}{listed.stderr if not told else ''}")
     asked = ["--method", "tools/call", "--tool-name", "memory_remember", "--tool-arg", "text=The bell is brass"]
     called = _ask(asked, target, around)
-    kept = '"The bell is brass"' in called.stdout and called.returncode == 0
+    kept = "Stored as" in called.stdout and called.returncode == 0
     print(f"inspector, {way}: tools/call {'ok' if kept else 'FAILED'}{called.stderr if not kept else ''}")
     return 2 - told - kept
 
@@ -122,7 +122,7 @@ def served(place: Path) -> Iterator[str]:
     memories = Memories(place / "suite.db", "ana", embedder="none")
     listening = socket.create_server(("127.0.0.1", 0))
     port = listening.getsockname()[1]
-    app = _with_token(create_app(memories, TOKEN, addresses_of("127.0.0.1", port)))
+    app = _with_token(create_app(memories, TOKEN, addresses_of("127.0.0.1", port), offer=Offer(all_tools=True)))
     started = threading.Event()
     server = make_server(app, tuned(memories.settings, ServeLimits), started.set)
     thread = threading.Thread(target=server.run, args=([listening],))

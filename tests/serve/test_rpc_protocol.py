@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.serve.rpc import JsonRpc, Method, read_lines
+from holdfast.serve.mcp.early import read_lines
+from holdfast.serve.rpc import JsonRpc, Method
 
 RPC = JsonRpc(
     {

@@ -20,7 +20,9 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from holdfast import results
+from holdfast.cli.connect_verbs import ConnectAnswer, HostFile
 from holdfast.errors import NotFound
+from holdfast.importers.source import ChatImport
 from holdfast.memory import Memory
 from holdfast.model import Decision, Record, SearchAnswer, Why
 from holdfast.probe.extractors import ExtractorComparison, Noise, compare, measure_noise, open_extractor, read_labelled
@@ -184,9 +186,22 @@ _SERVED = results.StoreAnswer(
 )  # fmt: skip
 
 
+_CHATS = ChatImport(
+    "conversations.zip", "ana", ("chatgpt",), 412, 9150, 37, 0, 1,
+    ("chatgpt:68a1, message 7: unknown role 'critic': use one of user, assistant, system, tool",), 11.4,
+    ("I moved to Lisbon in May",),
+)  # fmt: skip
+_CONNECTED = ConnectAnswer(
+    "claude-code", "me", "/home/ana/.local/share/holdfast/memory.db", True, False,
+    (HostFile("/home/ana/.claude.json", "changed", ("MCP server 'holdfast'",)),),
+    ("the MCP server lists memory_search, memory_recent, memory_remember, memory_forget (0.3 s)",), False,
+)  # fmt: skip
+
+
 def _run_transfer(memory: Memory, folder: Path) -> dict[str, object]:
     made = {"export": memory.export(folder / "ana.jsonl"), "backup": memory.backup(folder / "backup.db")}
     made |= {"import": results.ImportAnswer.of(memory.import_file(folder / "ana.jsonl"), None)}
+    made |= {"import-chats": _CHATS, "connect": _CONNECTED}
     made |= {"restore": Memory.restore(folder / "backup.db", folder / "restored.db")}
     made |= {"copy": Memory.copy(folder / "backup.db", folder / "copied.db", ["ana"])}
     return made | {"erase": _run_erase(folder)} | _run_upkeep(folder)
@@ -274,6 +289,7 @@ SHAPES: Mapping[str, object] = {
     "eval-run": ProbeReport, "eval-gate": GateReport, "eval-sweep": Sweep, "eval-extractors": ExtractorComparison,
     "eval-noise": Noise, "status": results.StatusAnswer, "store-rebuild": results.RebuildAnswer,
     "store-info": results.StoreAnswer, "export": results.ExportResult, "import": results.ImportAnswer,
+    "import-chats": ChatImport, "connect": ConnectAnswer,
     "backup": results.BackupResult, "erase": results.EraseResult, "janitor": results.JanitorResult,
     "doctor": Diagnosis, "restore": results.RestoreResult, "copy": results.CopyResult, "error": results.ErrorAnswer,
     "bench-speed": figures.SpeedFigures, "bench-hostile": figures.HostileFigures, "bench-serve": figures.ServeFigures,

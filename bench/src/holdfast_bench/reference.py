@@ -25,7 +25,7 @@ import holdfast
 from holdfast import settings as settings_module
 from holdfast.cli.app import open_app
 from holdfast.memory import Memory
-from holdfast.serve.mcp.server import OFFERED
+from holdfast.serve.mcp.tools import OFFERED
 from holdfast.serve.verbs import VERBS, Verb, schema
 from holdfast.settings import Settings
 

@@ -9,6 +9,10 @@ from collections.abc import Sequence
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code: 0 done, 1 unknown id, 2 usage or other error, 130 Ctrl-C."""
     args = list(sys.argv[1:] if argv is None else argv)
+    if args[:1] == ["hook"]:  # started by a host with every turn: nothing else is loaded
+        from holdfast.connect.hook import main as run_hook
+
+        return run_hook(args[1:])
     try:
         from holdfast.cli.app import run
 

@@ -28,6 +28,9 @@ _START, _KEEP, _RECALL, _EXPLAIN, _MAINTAIN, _SERVE = "Get started", "Store", "R
 
 _COMMANDS = {
     "demo": (_START, "demo"),
+    "connect": (_START, "connect_verbs"),
+    "disconnect": (_START, "connect_verbs"),
+    "import": (_START, "transfer_verbs"),
     "ingest": (_KEEP, "ingest"),
     "remember": (_KEEP, "memory_verbs"),
     "forget": (_KEEP, "memory_verbs"),
@@ -46,7 +49,6 @@ _COMMANDS = {
     "doctor": (_MAINTAIN, "upkeep_verbs"),
     "janitor": (_MAINTAIN, "upkeep_verbs"),
     "export": (_MAINTAIN, "transfer_verbs"),
-    "import": (_MAINTAIN, "transfer_verbs"),
     "backup": (_MAINTAIN, "transfer_verbs"),
     "restore": (_MAINTAIN, "transfer_verbs"),
     "copy": (_MAINTAIN, "transfer_verbs"),

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated
+from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -62,6 +62,13 @@ def ingest(
 
     if format not in set(Format):
         raise typer.BadParameter(f"{format!r} is none of {', '.join(Format)}", param_hint="--format")
+    if len(files) == 1 and format == Format.AUTO and _is_foreign(files[0]):
+        from holdfast.cli.transfer_verbs import import_
+
+        made: Any = import_.function(target, files[0], None, wait)
+        return IngestAnswer(
+            made.turns + made.notes, made.known, 0, made.skipped, made.chats, made.seconds, made.degraded
+        )
     start = time.perf_counter()
     options = ReadOptions(Format(format), session, role, lines, skip_bad)
     with ExitStack() as sources:
@@ -83,6 +90,14 @@ def ingest(
         seconds=round(time.perf_counter() - start, 3),
         degraded=degraded,
     )
+
+
+def _is_foreign(name: str) -> bool:
+    """Return whether a file is an export of another program; documents with `messages` are read here."""
+    from holdfast.importers.run import HOLDFAST, detect
+
+    form = detect(Path(name)) if name != _STDIN and Path(name).is_file() else None
+    return form not in (None, HOLDFAST, "notes", "chat", "memories") and (form != "openai" or name.endswith(".jsonl"))
 
 
 def _read(files: Sequence[str], options: ReadOptions, sources: ExitStack) -> list[Transcript]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from holdfast.cli.command import MemoryTarget, command, option
-from holdfast.errors import InputError, MissingExtra
+from holdfast.errors import InputError, MissingExtra, NamespaceRequired
 
 if TYPE_CHECKING:
     from holdfast.serve.memories import Memories
@@ -23,6 +23,13 @@ Bound = Annotated[bool, option("Serve only the memory of --namespace.", "--bound
 TrustRoles = Annotated[
     bool, option("Store what MCP clients write as the user's own words, not as an agent's notes.", "--trust-roles")
 ]
+
+
+AllTools = Annotated[bool, option("Offer MCP clients all tools, not only the four that a model needs.", "--all-tools")]
+Structured = Annotated[
+    bool, option("Add answers as JSON to the results of MCP tools; some models then see only that.", "--structured")
+]
+_LIST_S = 2.0  # for the client to list the tools before the rest is loaded: after that it is no longer in a hurry
 
 
 def _memories(target: MemoryTarget, bound: bool, trust_roles: bool = False) -> partial[Memories]:
@@ -96,12 +103,15 @@ def serve(
         int, option("Number of server processes; start with one per core.", "--processes", min=1, max=64, metavar="N")
     ] = 1,
     trust_roles: TrustRoles = False,
+    all_tools: AllTools = False,
+    structured: Structured = False,
     as_json: bool = False,
 ) -> None:
     """Serve the memory over HTTP and MCP, with the inspector's web pages, until stopped.
 
     [dim]holdfast serve --namespace ana --port 8737[/dim]
     """
+    from holdfast.serve.mcp.tools import Offer
     from holdfast.serve.process import log_to_stderr
 
     with _extra("serving over HTTP"):
@@ -109,7 +119,8 @@ def serve(
         import uvicorn  # noqa: F401
 
         from holdfast.serve.run_http import Binding, check_binding, run_http
-    binding = Binding(host, port, tuple(known_as or ()), allow_remote, token_file, _token_files(token_for or []))
+    offer = Offer(all_tools, structured)
+    binding = Binding(host, port, tuple(known_as or ()), allow_remote, token_file, _token_files(token_for or []), offer)
     check_binding(binding)
     log_to_stderr()
 
@@ -140,11 +151,38 @@ def _token_files(given: list[str]) -> tuple[tuple[str, Path], ...]:
 
 
 @command()
-def mcp(target: MemoryTarget, rules: Rules = None, trust_roles: TrustRoles = False, as_json: bool = False) -> None:
+def mcp(
+    target: MemoryTarget,
+    rules: Rules = None,
+    trust_roles: TrustRoles = False,
+    all_tools: AllTools = False,
+    structured: Structured = False,
+    as_json: bool = False,
+) -> None:
     """Serve the memory to an MCP client on stdin and stdout; the client starts this command. For HTTP, use serve.
 
     [dim]holdfast mcp --namespace ana[/dim]
     """
+    from importlib.util import find_spec
+
+    from holdfast.serve.mcp.early import EarlyReader
+    from holdfast.serve.mcp.tools import Offer
+    from holdfast.settings import load_settings
+
+    if find_spec("mcp") is None:
+        raise MissingExtra("the MCP server", "serve")
+    settings = load_settings()
+    if not target.namespace and not settings.namespace:
+        raise NamespaceRequired("a server that is bound to one memory needs its namespace: give --namespace NAME")
+    started = {"endpoint": "stdio", "namespace": target.namespace or settings.namespace}
+    text = f"holdfast: serving namespace {started['namespace']!r} to an MCP client on stdin and stdout"
+    typer.echo(json.dumps(started) if as_json else text, err=True)  # stdout is reserved for the protocol
+    reader = EarlyReader(settings.serve.max_request_bytes, early=not (all_tools or structured))
+    reader.start()
+    reader.wait(_LIST_S)
+    if reader.unused():  # it was only tried
+        return
+
     from holdfast.serve.process import end_in_time, log_to_stderr
 
     with _extra("the MCP server"):
@@ -152,7 +190,5 @@ def mcp(target: MemoryTarget, rules: Rules = None, trust_roles: TrustRoles = Fal
     log_to_stderr()
     # Bound: a client on stdio cannot name another memory, and must not reach one by accident.
     with closing(_memories(target, bound=True, trust_roles=trust_roles)()) as memories:
-        started = {"endpoint": "stdio", "namespace": memories.namespace}
-        text = f"holdfast: serving namespace {memories.namespace!r} to an MCP client on stdin and stdout"
-        typer.echo(json.dumps(started) if as_json else text, err=True)  # stdout is reserved for the protocol
-        run_mcp(memories, tuple(rules or ()), end_in_time(memories.settings.serve, memories.close))
+        ending = end_in_time(memories.settings.serve, memories.close)
+        run_mcp(memories, reader, tuple(rules or ()), Offer(all_tools, structured), ending)

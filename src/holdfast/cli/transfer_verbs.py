@@ -5,13 +5,20 @@ from __future__ import annotations
 import sys
 from contextlib import closing
 from dataclasses import replace
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 from holdfast.cli.command import MemoryTarget, argument, command, json_text, option, print_json, progress_bar
 from holdfast.cli.render import console, megabytes, plural, printable
+from holdfast.errors import InputError
+from holdfast.importers.source import ChatImport
 from holdfast.results import BackupResult, CopyResult, ExportResult, ImportAnswer, RestoreResult
 
+if TYPE_CHECKING:
+    from holdfast.memory import Memory
+
 _STREAM = "-"
+_BAD_SHOWN, _LINE = 5, 110
 _SHOWN = 20  # namespaces that are listed one by one
 
 Backup = Annotated[str, argument("A backup.", "FILE")]
@@ -39,19 +46,39 @@ def export(
 @command("transfer_verbs.show_imported")
 def import_(
     target: MemoryTarget,
-    file: Annotated[str, argument('An export; "-" reads stdin.', "FILE")],
+    file: Annotated[
+        str, argument('A chat export, a folder of sessions, notes or our export; "-" reads stdin.', "FILE")
+    ],
+    from_: Annotated[
+        str | None, option("Format, where it is not detected: chatgpt, claude-ai, …", "--from", metavar="FORMAT")
+    ] = None,
     wait: Annotated[bool, option("Wait until the new messages are embedded.", "--wait/--no-wait")] = True,
 ) -> object:
-    """Import the log of an export: all or nothing, and only what is not here yet.
+    """Import chat exports, agents' sessions, other products' memories, or an export of Holdfast. Only what is new.
 
-    [dim]holdfast import ana.jsonl --namespace ana[/dim]
+    [dim]holdfast import conversations.zip · holdfast import ~/.claude/projects · holdfast import ana.jsonl[/dim]
     """
     from holdfast.cli.ingest import wait_until_embedded
+    from holdfast.importers.run import FORMATS, HOLDFAST, detect, import_chats
 
+    if from_ is not None and from_ not in (*FORMATS, HOLDFAST):
+        raise InputError(f"{from_!r} is no format; use one of {', '.join(FORMATS)}")
+    path = Path(file).expanduser()
+    form = from_ or (HOLDFAST if file == _STREAM else None if path.is_dir() or not path.exists() else detect(path))
     with target.open() as memory:
         with progress_bar("importing") as progress:
-            made = memory.import_file(sys.stdin.buffer if file == _STREAM else file, progress)
-        return ImportAnswer.of(made, wait_until_embedded(memory) if wait else None)
+            if form == HOLDFAST:
+                made = memory.import_file(sys.stdin.buffer if file == _STREAM else path, progress)
+            else:
+                chats = import_chats(memory, path, from_, progress)
+        degraded = wait_until_embedded(memory) if wait else None
+        return ImportAnswer.of(made, degraded) if form == HOLDFAST else with_knowledge(memory, chats, degraded)
+
+
+def with_knowledge(memory: Memory, made: ChatImport, degraded: str | None) -> ChatImport:
+    from holdfast.importers.run import what_is_known
+
+    return replace(made, degraded=degraded, knows=what_is_known(memory))
 
 
 @command("transfer_verbs.show_backup", without=("namespace", "embedder"))
@@ -113,7 +140,10 @@ def show_exported(made: ExportResult, to_stderr: bool) -> None:
     )
 
 
-def show_imported(made: ImportAnswer) -> None:
+def show_imported(made: ImportAnswer | ChatImport) -> None:
+    if isinstance(made, ChatImport):
+        show_chats(made)
+        return
     out = console()
     origin = "" if made.exported_from == made.namespace else f" from {printable(made.exported_from)}"
     out.print(
@@ -126,6 +156,26 @@ def show_imported(made: ImportAnswer) -> None:
         out.print(f"skipped {plural(made.erased, 'line')} that had been erased here")
     if made.degraded:
         out.print(f"stored, but not embedded yet: {printable(made.degraded)}")
+
+
+def show_chats(made: ChatImport) -> None:
+    """Print what was stored, and what is known now, in about ten lines."""
+    out = console()
+    out.print(
+        f"imported {printable(', '.join(made.formats) or 'nothing')} into {printable(made.namespace)}: "
+        f"{plural(made.turns, 'turn')} of {plural(made.chats, 'conversation')}, "
+        f"{plural(made.notes, 'memory', 'memories')}, {made.known:,} known before, {made.seconds:.1f} s"
+    )
+    for reason in made.reasons[:_BAD_SHOWN]:
+        out.print(f"skipped {printable(reason)}")
+    if made.skipped > _BAD_SHOWN:
+        out.print(f"skipped {made.skipped - _BAD_SHOWN:,} more")
+    if made.degraded:
+        out.print(f"stored, but not embedded yet: {printable(made.degraded)}")
+    if made.knows:
+        out.print("What it knows now, among other things:")
+    for one in made.knows:
+        out.print(f"  - {printable(one if len(one) <= _LINE else one[: _LINE - 1] + '…')}")
 
 
 def show_backup(made: BackupResult | RestoreResult) -> None:

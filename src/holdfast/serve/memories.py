@@ -42,8 +42,8 @@ class Memories:
         self.settings = settings or load_settings()
         self.namespace = namespace or self.settings.namespace
         self.bound = bound
-        self._location = default_location() if location is None else os.fspath(location)
-        self.places = _places(self._location, self.settings)
+        self.location = default_location() if location is None else os.fspath(location)
+        self.places = _places(self.location, self.settings)
         """Paths and addresses that a caller of one memory must not learn."""
         if bound and self.namespace is None:
             raise NamespaceRequired("a server that is bound to one memory needs its namespace: give --namespace NAME")
@@ -101,7 +101,7 @@ class Memories:
                 raise Closed("the server is stopping")
             if self._root_memory is None:
                 name = self.namespace or GLOBAL
-                self._root_memory = Memory(self._location, name, embedder=self._embedder, settings=self.settings)
+                self._root_memory = Memory(self.location, name, embedder=self._embedder, settings=self.settings)
             return self._root_memory
 
     def _resolve(self, namespace: str | None, reads: bool) -> str:

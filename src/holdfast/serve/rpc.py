@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from holdfast.errors import InputError
@@ -14,7 +14,6 @@ _log = logging.getLogger("holdfast")
 
 RequestId = str | int | float | None
 Params = Mapping[str, object]
-_CHUNK = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -148,31 +147,3 @@ def _run(call: RpcCall) -> dict[str, object] | None:
     if failure is not None:
         return error_response(call.id, failure)
     return {"jsonrpc": "2.0", "result": result, "id": call.id}
-
-
-def read_lines(read: Callable[[int], bytes], max_bytes: int) -> Iterator[bytes | None]:
-    """Yield lines without their ends, skipping blank ones; None for a line that is too long, which is never held.
-
-    `read(n)` returns up to n bytes, and nothing at the end. A last line without an end counts too.
-    """
-    buffer, skipping = bytearray(), False
-    while chunk := read(_CHUNK):
-        searched = len(buffer)
-        buffer += chunk
-        start = 0
-        while (end := buffer.find(b"\n", max(searched, start))) >= 0:
-            line = bytes(buffer[start:end])
-            start = end + 1
-            if skipping or len(line) > max_bytes:
-                skipping = False
-                yield None
-            elif line.strip():
-                yield line
-        del buffer[:start]
-        if len(buffer) > max_bytes:
-            buffer.clear()
-            skipping = True
-    if skipping:
-        yield None
-    elif buffer.strip():
-        yield bytes(buffer)

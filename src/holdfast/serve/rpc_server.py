@@ -16,7 +16,7 @@ import struct
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -25,9 +25,10 @@ from holdfast.errors import InputError, Refused
 from holdfast.serve.compat.lifecycle import ContextEngine
 from holdfast.serve.compat.methods import CollectionMethods
 from holdfast.serve.errors import INVALID_REQUEST, Failure, failure_of
+from holdfast.serve.mcp.early import read_lines
 from holdfast.serve.memories import JanitorSchedule, Memories
 from holdfast.serve.process import ServeLimits, Stopping
-from holdfast.serve.rpc import JsonRpc, Method, Params, RpcRequest, error_response, read_lines
+from holdfast.serve.rpc import JsonRpc, Method, Params, RpcRequest, error_response
 from holdfast.serve.token import is_token, read_token, token_path
 from holdfast.serve.verbs import VERBS, CallContext, Danger, Verb, call_verb, schema
 from holdfast.settings import tuned
@@ -62,11 +63,20 @@ def rpc_methods(memories: Memories, rules: tuple[str, ...] = ()) -> dict[str, Me
         # Also on connections that need no token, so that a client can always send it.
         AUTHENTICATE: Method(lambda params: {"ok": True}, ("token",)),
     }
-    for verb in VERBS.values():
-        call = partial(_call_verb, memories, context, verb)
-        methods[_VERB_PREFIX + verb.name] = Method(call, (*verb.fields, _USER), verb.slow)
+    methods |= verb_methods(memories, VERBS, context)
     methods["rpc.discover"] = Method(lambda params: {"methods": _describe(methods)})
     return methods
+
+
+def verb_methods(memories: Memories, verbs: Iterable[str], context: CallContext | None = None) -> dict[str, Method]:
+    """Return these verbs as methods memory.VERB."""
+    known = context or CallContext(confined=memories.bound, places=memories.places)
+    return {
+        _VERB_PREFIX + name: Method(
+            partial(_call_verb, memories, known, VERBS[name]), (*VERBS[name].fields, _USER), VERBS[name].slow
+        )
+        for name in verbs
+    }
 
 
 def _call_verb(memories: Memories, context: CallContext, verb: Verb, params: Params) -> object:

@@ -16,8 +16,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from holdfast.connect.socket import answer_hooks
 from holdfast.errors import InputError
 from holdfast.serve.http.auth import addresses_of, is_loopback
+from holdfast.serve.mcp.tools import FOUR_TOOLS, Offer
 from holdfast.serve.memories import JanitorSchedule, Memories
 from holdfast.serve.process import ServeLimits, Stopping, end_in_time, log_to_stderr, worker_processes
 from holdfast.serve.token import read_token, token_path
@@ -45,6 +47,8 @@ class Binding:
     token_file: Path | None = None
     token_for: tuple[tuple[str, Path], ...] = ()
     """Namespaces, each with the file of a token that opens it alone."""
+    offer: Offer = FOUR_TOOLS
+    """The tools of its MCP server."""
 
 
 def check_binding(binding: Binding) -> Path:
@@ -104,7 +108,7 @@ def run_http(
             stop_workers()
             end()
 
-        with JanitorSchedule(memories):
+        with JanitorSchedule(memories), answer_hooks(memories, memories.location):
             _serve(app, memories, listening, started, stopping)
 
 
@@ -146,7 +150,8 @@ def _make_app(
     from holdfast.serve.http.app import create_app
 
     token, bound = tokens
-    return create_app(memories, token, addresses_of(binding.host, binding.port, binding.known_as), rules, bound)
+    addresses = addresses_of(binding.host, binding.port, binding.known_as)
+    return create_app(memories, token, addresses, rules, bound, binding.offer)
 
 
 def _serve(

@@ -20,6 +20,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from holdfast.models.embedder import Embedder
 from holdfast.serve.http.app import create_app
 from holdfast.serve.http.auth import addresses_of
+from holdfast.serve.mcp.tools import Offer
 from holdfast.serve.memories import Memories
 from holdfast.serve.process import ServeLimits
 from holdfast.serve.run_http import make_server
@@ -28,6 +29,7 @@ from holdfast.testing import HashEmbedder
 from tests.serve.peers import WAIT_S
 from tests.support.memories import QUICK
 
+EVERY_TOOL = Offer(all_tools=True, structured=True)
 TOKEN = "a-token-of-the-tests-" + "x" * 32
 PATIENT = ContextSettings(deadline_s=30.0, embedder_s=10.0)
 """A busy machine must not make another answer."""
@@ -104,7 +106,7 @@ def served(
     memories = Memories(folder / file, namespace, embedder=model, settings=known, bound=bound)
     listening = socket.create_server(("127.0.0.1", 0))
     port = listening.getsockname()[1]
-    app = create_app(memories, TOKEN, addresses_of("127.0.0.1", port), rules, token_for)
+    app = create_app(memories, TOKEN, addresses_of("127.0.0.1", port), rules, token_for, EVERY_TOOL)
     started = threading.Event()
     server = make_server(app, tuned(known, ServeLimits), started.set)
     thread = threading.Thread(target=server.run, args=([listening],), daemon=True)

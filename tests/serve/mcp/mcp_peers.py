@@ -17,11 +17,13 @@ from mcp.client.stdio import StdioServerParameters
 from mcp.types import CallToolResult, TextContent, TextResourceContents
 
 from holdfast.serve.mcp.server import mcp_server
+from holdfast.serve.mcp.tools import Offer
 from holdfast.serve.memories import Memories
 from holdfast.settings import ContextSettings, ServeSettings, Settings
 from holdfast.testing import HashEmbedder
 from tests.support.memories import QUICK
 
+EVERYTHING = Offer(all_tools=True, structured=True)
 _Given = TypeVar("_Given")
 Answer = dict[str, Any]
 
@@ -67,11 +69,6 @@ class Model:
         assert isinstance(content, TextResourceContents)
         return content.text
 
-    def prompt(self, **given: str) -> str:
-        (message,) = self.wait(lambda: self.client.get_prompt("summarise_recent", given)).messages
-        assert isinstance(message.content, TextContent)
-        return message.content.text
-
 
 def text_of(result: CallToolResult) -> str:
     (content,) = result.content
@@ -95,12 +92,13 @@ def in_process(
     embedder: object = None,
     settings: Settings = PATIENT,
     rules: tuple[str, ...] = (),
+    offer: Offer = EVERYTHING,
 ) -> Iterator[Model]:
-    """A client of a server that is bound to one memory, both in this process."""
+    """A client of a server that is bound to one memory, both in this process; with every tool and its JSON."""
     model = HashEmbedder() if embedder is None else embedder
     memories = Memories(path, namespace, embedder=model, settings=settings, bound=True)  # type: ignore[arg-type]
     try:
-        with connected(mcp_server(memories, rules), mode) as one:
+        with connected(mcp_server(memories, rules, offer), mode) as one:
             yield one
     finally:
         memories.close()
@@ -108,9 +106,10 @@ def in_process(
 
 def command(folder: Path, *args: str) -> StdioServerParameters:
     """`holdfast mcp` on a store in the folder, words only: these tests look at the way, not at the answers."""
+    options = ["--embedder", "none", "--all-tools", "--structured"]
     return StdioServerParameters(
         command=sys.executable,
-        args=["-m", "holdfast.cli", "mcp", "--store", str(folder / "memory.db"), "--embedder", "none", *args],
+        args=["-m", "holdfast.cli", "mcp", "--store", str(folder / "memory.db"), *options, *args],
         env=surroundings(),
     )
 

@@ -13,7 +13,8 @@ from mcp import MCPError
 from holdfast.context.render import decode
 from holdfast.errors import HoldfastError
 from holdfast.memory import Memory
-from holdfast.serve.mcp.server import INSTRUCTIONS, OFFERED, mcp_server, tools
+from holdfast.serve.mcp.server import mcp_server, tools
+from holdfast.serve.mcp.tools import FOR_MODELS, FOUR_TOOLS, INSTRUCTIONS, OFFERED
 from holdfast.serve.memories import Memories
 from holdfast.serve.verbs import VERBS, Danger, schema
 from tests.serve.congruence import SETTINGS, bad_calls, calls, settled, twins
@@ -51,7 +52,6 @@ def test_tools_are_made_from_verbs_and_answers_fit_their_schema(tmp_path: Path) 
     with in_process(tmp_path / "memory.db") as model:
         listed = model.wait(model.client.list_tools).tools
     assert [tool.name for tool in listed] == [f"memory_{verb}" for verb in OFFERED]
-    assert 6 <= len(listed) <= 8
     for tool, name in zip(listed, OFFERED, strict=True):
         verb, hints = VERBS[name], tool.annotations
         assert (tool.description, tool.input_schema) == (verb.about, schema(name).input)
@@ -79,7 +79,7 @@ def test_the_instructions_explain_recent_and_history(tmp_path: Path) -> None:
     assert all(word in recent for word in ("recently", "lately", "this week"))
     assert "history, not instructions" in INSTRUCTIONS and "what the user asked for" in INSTRUCTIONS
     for name in re.findall(r"memory_(\w+)", INSTRUCTIONS):
-        assert name in OFFERED
+        assert name in FOR_MODELS
 
 
 def test_the_docs_list_the_tools() -> None:
@@ -104,7 +104,6 @@ def test_a_bound_server_cannot_use_another_memory(tmp_path: Path) -> None:
         with pytest.raises(MCPError, match="no session"):
             ana.read("memory://session/birds")
         assert ana.wait(ana.client.list_resources).resources == []
-        assert "parrot" not in ana.prompt()
         assert ana.error("search", query="parrot", namespace="bo").startswith("InputError")
     with in_process(path, "bo") as bo:
         assert len(bo.call("recent")["turns"]) == 1
@@ -119,4 +118,4 @@ def test_a_stopping_server_says_so_without_a_traceback(tmp_path: Path) -> None:
 
 
 def test_tool_schemas_are_cached(tmp_path: Path) -> None:
-    assert [one is other for one, other in zip(tools(), tools(), strict=True)] == [True] * len(OFFERED)
+    assert tools(FOUR_TOOLS) is tools(FOUR_TOOLS)

@@ -15,11 +15,12 @@ import anyio
 import pytest
 
 from holdfast.memory import Memory
+from holdfast.serve.mcp.early import EarlyReader
 from holdfast.serve.mcp.server import mcp_server
 from holdfast.serve.mcp.transports import StdioTransport
 from holdfast.serve.memories import Memories
 from holdfast.settings import ServeSettings
-from tests.serve.mcp.mcp_peers import HELLO, PATIENT, line_of
+from tests.serve.mcp.mcp_peers import EVERYTHING, HELLO, PATIENT, line_of
 from tests.serve.peers import WAIT_S
 from tests.support.memories import QUICK
 
@@ -68,10 +69,12 @@ class ByHand:
 def served(memories: Memories) -> Iterator[tuple[ByHand, StdioTransport]]:
     source, to_server = os.pipe()
     from_server, target = os.pipe()
-    pipes = StdioTransport(source, target, memories.settings.serve)
+    reader = EarlyReader(memories.settings.serve.max_request_bytes, early=False)
+    reader.start(source, target)
+    pipes = StdioTransport(reader, memories.settings.serve)
 
     def serve() -> None:
-        anyio.run(pipes.serve, mcp_server(memories))
+        anyio.run(pipes.serve, mcp_server(memories, offer=EVERYTHING))
         os.close(target)
 
     serving = threading.Thread(target=serve, daemon=True)
@@ -129,7 +132,9 @@ def test_a_stop_answers_the_requests_that_were_read(memories: Memories) -> None:
 
 def test_a_stop_before_the_start_ends_the_transport(memories: Memories) -> None:
     source, to_server = os.pipe()
-    pipes = StdioTransport(source, 1, memories.settings.serve)
+    reader = EarlyReader(memories.settings.serve.max_request_bytes)
+    reader.start(source, 1)
+    pipes = StdioTransport(reader, memories.settings.serve)
     pipes.stop()
     anyio.run(pipes.serve, mcp_server(memories))
     os.close(source)

@@ -38,6 +38,7 @@ from holdfast.serve.http.metrics import MEDIA_TYPE, Metrics
 from holdfast.serve.http.middleware import AccessMiddleware
 from holdfast.serve.http.openapi import openapi
 from holdfast.serve.inspector.app import inspector_routes
+from holdfast.serve.mcp.tools import FOUR_TOOLS, Offer
 from holdfast.serve.mcp.transports import mcp_app
 from holdfast.serve.memories import Memories
 from holdfast.serve.process import ServeLimits
@@ -64,6 +65,7 @@ def create_app(
     addresses: Addresses,
     rules: Sequence[str] = (),
     bound: Mapping[str, str] | None = None,
+    offer: Offer = FOUR_TOOLS,
 ) -> ASGIApp:
     """Return the app; the caller closes the memories. `bound` holds additional tokens by their namespace."""
     settings = tuned(memories.settings, ServeLimits)
@@ -73,7 +75,7 @@ def create_app(
     # Executors instead of anyio's threads: a call needs two turns of the event loop less, each of which releases the
     # interpreter and, while others compute, costs as much as the rest of the call's way.
     executors: ConcurrencyLimits[Executor] = ConcurrencyLimits.of(settings, ThreadPoolExecutor)
-    mcp = mcp_app(memories, rules, hosts=sorted(addresses.hosts), origins=sorted(addresses.origins))
+    mcp = mcp_app(memories, rules, offer, hosts=sorted(addresses.hosts), origins=sorted(addresses.origins))
 
     async def show_metrics(request: Request) -> Response:
         behind = await to_thread.run_sync(_count_behind, memories, limiter=slow)

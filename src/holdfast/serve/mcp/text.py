@@ -34,7 +34,6 @@ class McpSizes:
     line_chars: int = 600  # of an item in a tool's answer, about 150 tokens; the structured content has the whole text
     session_turns: int = 400  # newest turns of a conversation read as a resource: 60,000 tokens where all are long
     listed_sessions: int = 20  # conversations in the list of resources: what fits into a menu
-    prompt_exchanges: int = 100  # newest exchanges in the summary prompt: 15,000 tokens where all are long
 
 
 HISTORY = (

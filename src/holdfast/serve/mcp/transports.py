@@ -9,11 +9,9 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import os
 import signal
-import sys
 import threading
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 
@@ -39,14 +37,15 @@ from pydantic import ValidationError
 from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
+from holdfast.connect.socket import answer_hooks
+from holdfast.serve.mcp.early import END, EarlyReader, write_bytes
 from holdfast.serve.mcp.server import mcp_server
+from holdfast.serve.mcp.tools import FOUR_TOOLS, Offer
 from holdfast.serve.memories import JanitorSchedule, Memories
 from holdfast.serve.process import Stopping
-from holdfast.serve.rpc import read_lines
 from holdfast.settings import ServeSettings
 
 _log = logging.getLogger("holdfast")
-_END = object()
 
 
 class _ErrorMessage(SessionMessage):
@@ -57,13 +56,12 @@ _Outgoing = MemoryObjectSendStream[SessionMessage]
 
 
 class StdioTransport:
-    """One client over two file descriptors. Run it in a daemon thread: a read of stdin cannot be woken, and the threads
+    """One client over the lines of a reader. Run it in a daemon thread: reads cannot be woken, and the threads
     that wait for it are daemons only if the thread of the event loop is one.
     """
 
-    def __init__(self, source: int, target: int, settings: ServeSettings) -> None:
-        self._source = source
-        self._target = target
+    def __init__(self, reader: EarlyReader, settings: ServeSettings) -> None:
+        self._reader = reader
         self._settings = settings
         self._pending: set[RequestId] = set()
         self._ending = False
@@ -90,13 +88,13 @@ class StdioTransport:
             self._stop()
 
     async def _read(self, to_server: MemoryObjectSendStream[SessionMessage | Exception], to_peer: _Outgoing) -> None:
-        lines = read_lines(partial(_read_bytes, self._source), self._settings.max_request_bytes)
+        self._reader.attach()
         async with to_server, to_peer:
             with anyio.CancelScope() as reading:
                 self._stop = partial(asyncio.get_running_loop().call_soon_threadsafe, reading.cancel)
                 while not self._stopping:
-                    line = await anyio.to_thread.run_sync(_next, lines, abandon_on_cancel=True)
-                    if line is _END:
+                    line = await anyio.to_thread.run_sync(self._reader.next, abandon_on_cancel=True)
+                    if line is END:
                         break
                     with anyio.CancelScope(shield=True):  # a stop must not lose a message that was read
                         message = self._parse(line)
@@ -125,35 +123,28 @@ class StdioTransport:
     async def _write(self, from_server: MemoryObjectReceiveStream[SessionMessage]) -> None:
         async with from_server:
             async for one in from_server:
+                if self._is_answered(one.message):
+                    continue
                 line = one.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
                 try:
-                    await anyio.to_thread.run_sync(_write_bytes, self._target, line, abandon_on_cancel=True)
+                    await anyio.to_thread.run_sync(write_bytes, self._reader.target, line, abandon_on_cancel=True)
                 except OSError as error:  # the client left; its call is done all the same
                     _log.info("a response could not be delivered: %s", error)
                 if isinstance(one.message, JSONRPCResponse | JSONRPCError):
                     self._settle(one.message.id)
 
+    def _is_answered(self, message: object) -> bool:
+        """Return whether this is the response to a request that was answered before the server was loaded."""
+        if not isinstance(message, JSONRPCResponse | JSONRPCError) or message.id not in self._reader.answered:
+            return False
+        self._reader.answered.discard(message.id)
+        self._settle(message.id)
+        return True
+
     def _settle(self, request: object) -> None:
         self._pending = {one for one in self._pending if one != request}
         if self._ending and not self._pending:
             self._answered.set()
-
-
-def _next(lines: Iterator[bytes | None]) -> object:
-    return next(lines, _END)
-
-
-def _read_bytes(source: int, size: int) -> bytes:
-    try:
-        return os.read(source, size)
-    except OSError:  # the same as an end
-        return b""
-
-
-def _write_bytes(target: int, line: bytes) -> None:
-    rest = memoryview(line)
-    while rest:
-        rest = rest[os.write(target, rest) :]
 
 
 def _parse_error(line: bytes, error: ValidationError) -> SessionMessage:
@@ -174,16 +165,22 @@ def _error(code: int, message: str, request: RequestId | None = None) -> Session
     return _ErrorMessage(JSONRPCError(jsonrpc="2.0", id=request, error=ErrorData(code=code, message=message)))
 
 
-def run_mcp(memories: Memories, rules: tuple[str, ...] = (), stopping: Stopping = lambda: None) -> None:
+def run_mcp(
+    memories: Memories,
+    reader: EarlyReader,
+    rules: tuple[str, ...] = (),
+    offer: Offer = FOUR_TOOLS,
+    stopping: Stopping = lambda: None,
+) -> None:
     """Serve the process that started this one until it closes stdin or a signal comes."""
     settings = memories.settings.serve
-    transport = StdioTransport(*_take_stdio(), settings)
+    transport = StdioTransport(reader, settings)
     ended = threading.Event()
     failed: list[BaseException] = []
 
     def serve() -> None:
         try:
-            anyio.run(transport.serve, mcp_server(memories, rules))
+            anyio.run(transport.serve, mcp_server(memories, rules, offer))
         except BaseException as error:  # raised again in the main thread, which decides how the process ends
             failed.append(error)
         finally:
@@ -194,7 +191,7 @@ def run_mcp(memories: Memories, rules: tuple[str, ...] = (), stopping: Stopping 
     serving = threading.Thread(target=serve, name="holdfast-mcp", daemon=True)
     serving.start()
     try:
-        with JanitorSchedule(memories):
+        with JanitorSchedule(memories), answer_hooks(memories, memories.location):
             ended.wait()
             stopping()
             transport.stop()
@@ -204,17 +201,6 @@ def run_mcp(memories: Memories, rules: tuple[str, ...] = (), stopping: Stopping 
             signal.signal(name, known)
     if failed:
         raise failed[0]
-
-
-def _take_stdio() -> tuple[int, int]:
-    """Reserve stdin and stdout for messages: other output goes to stderr, and other readers find the end."""
-    sys.stdout.flush()
-    source, target = os.dup(0), os.dup(1)
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.close(nothing)
-    os.dup2(2, 1)
-    return source, target
 
 
 # --- streamable HTTP
@@ -242,7 +228,12 @@ class McpApp:
 
 
 def mcp_app(
-    memories: Memories, rules: Sequence[str] = (), *, hosts: Collection[str], origins: Collection[str]
+    memories: Memories,
+    rules: Sequence[str] = (),
+    offer: Offer = FOUR_TOOLS,
+    *,
+    hosts: Collection[str],
+    origins: Collection[str],
 ) -> McpApp:
     """Return the app for `/mcp`, behind AccessMiddleware, which checks Host, Origin and token first.
 
@@ -251,7 +242,7 @@ def mcp_app(
     """
     return McpApp(
         StreamableHTTPSessionManager(
-            mcp_server(memories, tuple(rules)),
+            mcp_server(memories, tuple(rules), offer),
             json_response=True,  # as an event of a stream, the SDK's client takes 1 MiB at most
             stateless=True,
             security_settings=TransportSecuritySettings(allowed_hosts=list(hosts), allowed_origins=list(origins)),

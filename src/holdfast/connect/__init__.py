@@ -1,0 +1,1 @@
+"""Hosts: their hooks (hook.py), their configuration (hosts.py), and the socket between hooks and servers."""
