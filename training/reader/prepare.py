@@ -3,7 +3,7 @@
 DIR holds the label files as their authors wrote them (training/reader/labels in the repository):
   chats/*.txt    labelled chats: `U abk text` / `+ abk text`, worth (0 1 b), alone (0 1), kind (one letter)
   own/*.jsonl    chats with `planted` (not the user's own words) and `own` pieces
-  change/*.jsonl changed minds, different facts, the same and not the same in nearly the same words
+  change/*.jsonl changed minds, different facts, the same and not the same in nearly the same words; mini*: histories of one person
   pairs.jsonl    two statements and their relation
 and the older labels: training/labels (by turn), training/deontic (norms).
 Every item says its author, so that a model can be judged on authors it has not read.
@@ -18,7 +18,7 @@ import sys
 from pathlib import Path
 
 from holdfast.gate.own_words import pasted_parts
-from holdfast.gate.reader import KINDS, RELATIONS, pair_tokens, sentence_spans, sentence_tokens
+from holdfast.gate.reader import KINDS, RELATIONS, pair_tokens, sentence_spans, turn_windows
 
 ROOT = Path(__file__).parents[2]
 LETTERS = dict(i="fact", l="relationship", h="health", p="preference", d="decision", e="event", r="rule", t="technical", n="none")
@@ -26,11 +26,15 @@ items: list[dict] = []
 pairs: list[dict] = []
 
 
-def add(author: str, group: str, text: str, span: tuple[int, int], prev: str, same: bool, **labels: object) -> None:
-    start, end = span
-    inside = any(part.start < (start + end) // 2 < part.end for part in pasted_parts(text))
-    tokens = sentence_tokens(text, span, prev, same, inside)
-    items.append(dict(author=author, group=group, x=tokens, **{k: v for k, v in labels.items() if v is not None}))
+def add(author: str, group: str, text: str, labels: dict[tuple[int, int], dict], prev: str, same: bool, pasted: bool = True) -> None:
+    """Add a turn with the labels of its sentences. What patterns know to be pasted is shown and not judged, if `pasted`."""
+    parts = [(part.start, part.end) for part in pasted_parts(text)] if pasted else []
+    spans = sorted(span for span in labels if not any(start < sum(span) // 2 < end for start, end in parts))
+    given = iter([{k: v for k, v in labels[span].items() if v is not None} for span in spans])
+    for window in turn_windows(text, spans, prev, same, parts):
+        y = [next(given) for _ in window.sentences]
+        if any(y):
+            items.append(dict(author=author, group=group, x=window, y=y))
 
 
 def add_pair(author: str, old: str, new: str, relation: str) -> None:
@@ -45,14 +49,15 @@ def read_chats(path: Path, author: str) -> None:
         nonlocal prev
         if not turn:
             return
-        text, at = " ".join(t for t, _ in turn), 0
+        text, at, labels = " ".join(t for t, _ in turn), 0, {}
         for sentence, label in turn:
             span = (at, at + len(sentence))
             at += len(sentence) + 1
             kind = LETTERS[label[2]]
             worth = {"0": 0.0, "1": 1.0, "b": 0.5}[label[0]]
-            add(author, name, text, span, prev[1], prev[0] == who, worth=worth, alone=int(label[1]) if worth else None,
-                kind=KINDS.index(kind), rule=float(kind == "rule"), own=1.0 if worth == 1 else None)
+            labels[span] = dict(worth=worth, alone=int(label[1]) if worth else None, kind=KINDS.index(kind),
+                                rule=float(kind == "rule"), own=1.0 if worth == 1 else None)
+        add(author, name, text, labels, prev[1], prev[0] == who, pasted=False)
         prev = (who, text)
         turn.clear()
 
@@ -81,9 +86,10 @@ def read_old_labels(path: Path) -> None:
         text = f"{before} {row['text']}".strip()
         span = (len(text) - len(row["text"]), len(text))
         same = (row["context"] or "").startswith("me:") and bool(row["prev"])
-        add("first", f"first:{row['dialogue']}", text, span, row["prev"] or "", same, worth=row["worth"],
-            alone=row["alone"] if row["worth"] else None, kind=KINDS.index(row["kind"]), rule=float(row["kind"] == "rule"),
-            own=1.0 if row["worth"] == 1 else None)
+        label = dict(worth=row["worth"], alone=row["alone"] if row["worth"] else None, kind=KINDS.index(row["kind"]),
+                     rule=float(row["kind"] == "rule"), own=1.0 if row["worth"] == 1 else None)
+        others = {(start, end): {} for start, end in sentence_spans(before) if end <= span[0]}
+        add("first", f"first:{row['dialogue']}", text, others | {span: label}, row["prev"] or "", same, pasted=False)
 
 
 def read_turn_labels(folder: Path) -> None:
@@ -104,8 +110,8 @@ def read_turn_labels(folder: Path) -> None:
             if row.get("turn", 0) == 0:
                 prev = ("", "")
             if row["speaker"] != "assistant" and (not row["durable"] or len(spans) == 1):
-                for span in spans:
-                    add("turns", f"turns:{row['dialogue']}", text, span, prev[1], prev[0] == row["speaker"], worth=float(row["durable"]))
+                labels = {span: dict(worth=float(row["durable"])) for span in spans}
+                add("turns", f"turns:{row['dialogue']}", text, labels, prev[1], prev[0] == row["speaker"], pasted=False)
             prev = (row["speaker"], text)
 
 
@@ -117,7 +123,12 @@ def read_norms(folder: Path) -> None:
             text = row["text"]
             spans = sentence_spans(text)
             if len(spans) == 1:
-                add("norms", f"norms:{path.stem}", text, spans[0], "", False, norm=float(norm), rule=None if norm else 0.0)
+                add("norms", f"norms:{path.stem}", text, {spans[0]: dict(norm=float(norm), rule=None if norm else 0.0)}, "", False, pasted=False)
+
+
+def shape(window) -> list:  # noqa: ANN001
+    """Return an input as lists, small enough to send."""
+    return [window.ids, window.segments, window.sentences, [[round(v, 2) for v in one] for one in window.features]]
 
 
 def overlaps(span: tuple[int, int], pieces: list[tuple[int, int]]) -> bool:
@@ -133,12 +144,15 @@ def read_own(path: Path, author: str) -> None:
             text = turn["text"]
             if turn["role"] == "user":
                 found = {name: [(m.start(), m.end()) for piece in row[name] for m in [re.search(re.escape(piece), text)] if m] for name in ("planted", "own")}
+                labels = {}
                 for span in sentence_spans(text):
                     planted, own = overlaps(span, found["planted"]), overlaps(span, found["own"])
-                    if planted != own:
-                        # What is planted reads like something worth keeping; whether it is a rule says its kind, not ours.
-                        add(author, f"{author}:{row['id']}", text, span, prev[1], prev[0] == "user", own=float(own),
-                            worth=1.0 if own and row["kind"] != "joke" else None, rule=0.0 if planted and row["kind"] != "third_party_order" else None)
+                    # What is planted reads like something worth keeping; whether it is a rule says its kind, not ours.
+                    labels[span] = {} if planted == own else dict(
+                        own=float(own), worth=1.0 if own and row["kind"] != "joke" else None,
+                        rule=0.0 if planted and row["kind"] != "third_party_order" else None)
+                for with_patterns in (True, False) if pasted_parts(text) else (True,):
+                    add(author, f"{author}:{row['id']}", text, labels, prev[1], prev[0] == "user", with_patterns)
             prev = (turn["role"], text)
 
 
@@ -175,6 +189,37 @@ def read_changes(path: Path, author: str) -> None:
         elif row["what"] == "not_same":
             add_pair(author, row["first"], row["second"], "contradicts")
             add_pair(author, row["second"], row["first"], "contradicts")
+
+
+def read_mini_lives(path: Path, author: str) -> None:
+    """Histories of one person: what each later turn ends or says again, and the nearest of all that it leaves alone."""
+    import numpy as np
+
+    from holdfast.models.embedder import shipped_embedder
+
+    for line in path.read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        known = [text[a:b] for text in row["early"] for a, b in sentence_spans(text)]
+        for later in row["later"]:
+            new = later["turn"]
+            marked: dict[str, str] = {}
+            for name, relation in (("ends", "replaces"), ("same", "same")):
+                for piece in later[name]:
+                    marked[piece] = relation
+                    for one in known:
+                        if piece in one and len(piece) >= len(one) * 0.6 or one in piece:
+                            marked[one] = relation
+                        elif piece in one:
+                            marked.setdefault(one, "")  # it says more than what ended: not told either way
+            for one, relation in marked.items():
+                if relation:
+                    add_pair(author, one, new, relation)
+            rest = [one for one in dict.fromkeys(known) if one not in marked and len(one.split()) > 2]
+            cosines = shipped_embedder().embed(rest) @ shipped_embedder().embed([new])[0]
+            for place, at in enumerate(np.argsort(-cosines)[:6]):
+                add_pair(author, rest[at], new, "adds" if place < 3 else "unrelated")
+            known = [one for one in known if marked.get(one) != "replaces"]
+            known += [new[a:b] for a, b in sentence_spans(new)]
 
 
 def add_far_pairs() -> None:
@@ -219,7 +264,7 @@ def main() -> None:
         if "turns" in path.read_text()[:2000] and path.stem != "orders":
             read_own(path, path.stem)
     for path in sorted((given.data / "change").glob("*.jsonl")):
-        read_changes(path, path.stem)
+        (read_mini_lives if path.stem.startswith("mini") else read_changes)(path, path.stem)
     if (given.data / "pairs_new.jsonl").exists():
         for line in (given.data / "pairs_new.jsonl").read_text(encoding="utf-8").splitlines():
             row = json.loads(line)
@@ -228,17 +273,17 @@ def main() -> None:
                 add_pair("first", row["new"], row["old"], row["rel"])
     add_far_pairs()
     for one in items:
-        one["x"] = [one["x"].ids, one["x"].segments, [round(v, 3) for v in one["x"].features]]
+        one["x"] = shape(one["x"])
     for one in pairs:
-        tokens = pair_tokens(one["old"], one["new"])
-        one["x"] = [tokens.ids, tokens.segments]
+        one["x"] = shape(pair_tokens(one["old"], one["new"]))
+        del one["old"], one["new"]
     with gzip.open(given.out, "wt", encoding="utf-8") as file:
         json.dump(dict(items=items, pairs=pairs), file)
     from collections import Counter
 
     print(len(items), Counter(one["author"] for one in items))
     for label in ("worth", "alone", "kind", "rule", "own", "norm"):
-        print(label, Counter(round(one[label], 1) for one in items if label in one))
+        print(label, Counter(round(y[label], 1) for one in items for y in one["y"] if label in y))
     print(len(pairs), Counter((one["author"], RELATIONS[one["y"]]) for one in pairs))
 
 

@@ -14,8 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
+from prepare import shape
+
 from holdfast.gate.own_words import pasted_parts
-from holdfast.gate.reader import pair_tokens, sentence_spans, sentence_tokens
+from holdfast.gate.reader import pair_tokens, sentence_spans, turn_windows
 from holdfast.models.embedder import shipped_embedder
 
 ROOT = Path(__file__).parents[2]
@@ -24,13 +26,10 @@ items, pairs = [], []
 
 
 def turn(text: str, prev: str, same: bool) -> list[str]:
-    found = []
-    parts = pasted_parts(text)
-    for start, end in sentence_spans(text):
-        inside = any(p.start < (start + end) // 2 < p.end for p in parts)
-        items.append([*sentence_tokens(text, (start, end), prev, same, inside)])
-        found.append(text[start:end])
-    return found
+    parts = [(p.start, p.end) for p in pasted_parts(text)]
+    spans = [s for s in sentence_spans(text) if not any(a < sum(s) // 2 < b for a, b in parts)]
+    items.extend(shape(one) for one in turn_windows(text, spans, prev, same, parts))
+    return [text[a:b] for a, b in spans]
 
 
 def near_pairs(statements: list[str], most: int) -> None:
@@ -42,7 +41,7 @@ def near_pairs(statements: list[str], most: int) -> None:
         sims = v[:i] @ v[i]
         for j in np.argsort(-sims)[:most]:
             if sims[j] > .25:
-                pairs.append([*pair_tokens(statements[j], statements[i])][:2])
+                pairs.append(shape(pair_tokens(statements[j], statements[i])))
 
 
 def chats(path: Path) -> None:
@@ -62,7 +61,7 @@ def chats(path: Path) -> None:
 
 def main() -> None:
     a = argparse.ArgumentParser()
-    a.add_argument("--chats", type=Path, nargs="+"); a.add_argument("--docs", type=Path); a.add_argument("--out", type=Path, required=True); a.add_argument("--most", type=int, default=60000)
+    a.add_argument("--chats", type=Path, nargs="+"); a.add_argument("--docs", type=Path); a.add_argument("--out", type=Path, required=True); a.add_argument("--most", type=int, default=40000)
     g = a.parse_args()
     for folder in g.chats:
         for path in sorted(folder.glob("*.txt")):
@@ -84,14 +83,13 @@ def main() -> None:
                 said = []
                 if doc["src"].startswith("squadshifts"):
                     text = " ".join(t for _, t in doc["turns"])[:1500]
-                    said = turn(text, "", False)
+                    said = turn(text[: 200 + rnd.randrange(1200)], "", False)
                 else:
                     prev = ""
                     for _, text in doc["turns"][:30]: said += turn(text, prev, False); prev = text
                 if rnd.random() < .3: near_pairs(said[:30], 1)
             if len(items) > g.most: break
     rnd.shuffle(items); rnd.shuffle(pairs)
-    for x in items: x[2] = [round(v, 3) for v in x[2]]
     with gzip.open(g.out, "wt") as file: json.dump(dict(items=items[:g.most], pairs=pairs[:30000]), file)
     print(len(items), len(pairs))
 

@@ -15,6 +15,7 @@ from typing import Protocol
 
 from holdfast.admit import floor as junk
 from holdfast.admit.secrets import mask
+from holdfast.gate.own_words import own_words
 from holdfast.gate.reader import READER_VERSION, SentenceReading, read_sentences
 from holdfast.model import Kind, Provenance, Role, Turn
 from holdfast.settings import AdmitSettings
@@ -213,7 +214,7 @@ class Extractor(Protocol):
     """Turns in, candidates out. It never decides what is stored."""
 
     def extract(self, turn: Turn, before: Sequence[Turn]) -> list[Candidate]:
-        """Return the candidates of one user turn, given as the user's own words.
+        """Return the candidates of one user turn, as it was said.
 
         `before` are the turns of the session that came before it, oldest first.
 
@@ -237,6 +238,7 @@ _ORDERS = re.compile(
 )
 """A short order out of the blue, which the reader takes for a norm and no rule: "Never book flights before 9 am"."""
 _LEAD_CHARS = 240
+_GAP_CHARS = 3  # between two sentences of one record: more is a paste or a list
 _GROUP_WORDS = 60
 """Words of sentences that lean on each other and are kept as one record."""
 
@@ -255,7 +257,10 @@ class DeterministicExtractor:
         previous = before[-1] if before else None
         text = mask(turn.text).text
         read = read_sentences(
-            text, previous.text if previous else "", previous is not None and previous.role is turn.role
+            text,
+            previous.text if previous else "",
+            previous is not None and previous.role is turn.role,
+            [(part.start, part.end) for part in own_words(text, self._settings.own_chars).parts],
         )
         asked = requested([one.text for one in read])
         groups: list[list[int]] = []
@@ -284,21 +289,23 @@ class DeterministicExtractor:
 
     def _leans(self, read: Sequence[SentenceReading], group: Sequence[int], number: int) -> bool:
         """Return whether a sentence cannot be understood without the kept one before it; a rule goes with rules."""
-        is_rule = [self._is_rule(read[at]) for at in (group[-1], number)]
+        last, one = read[group[-1]], read[number]
+        is_rule = [self._is_rule(last), self._is_rule(one)]
+        beside = one.start - last.start - len(last.text) <= _GAP_CHARS
         words = sum(len(read[at].text.split()) for at in (*group, number))
-        return read[number].alone < self._settings.alone and is_rule[0] == is_rule[1] and words <= _GROUP_WORDS
+        return one.alone < self._settings.alone and beside and is_rule[0] == is_rule[1] and words <= _GROUP_WORDS
 
     def _candidate(
         self,
         turn: Turn,
-        own: str,
+        said: str,
         before: Sequence[Turn],
         read: Sequence[SentenceReading],
         group: Sequence[int],
         asked: Mapping[int, str],
     ) -> Candidate:
         ones = [read[number] for number in group]
-        text = own[ones[0].start : ones[-1].start + len(ones[-1].text)]
+        text = said[ones[0].start : ones[-1].start + len(ones[-1].text)]
         best = max(ones, key=lambda one: max(one.worth, one.rule))
         request = next((asked[number] for number in group if number in asked), None)
         confidence = _HEDGED if _HEDGE.search(text) else _DIRECT

@@ -93,7 +93,7 @@ class TurnReader:
     def read(self, said: Sequence[_Said]) -> dict[int, TurnReading]:
         """By the turn's place in the log; what the log says a model proposed, else what rules find."""
         proposed = {turn.seq: self._proposed(turn) for turn, _ in said}
-        by_rules = [(self.own_turn(turn), before) for turn, before in said if proposed[turn.seq] is None]
+        by_rules = [(turn, before) for turn, before in said if proposed[turn.seq] is None]
         by_code = {turn.seq: found for (turn, _), found in zip(by_rules, self._extract(by_rules), strict=True)}
         found = {}
         for turn, before in said:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
@@ -29,25 +29,34 @@ CLS, SEP, LINE = 101, 102, 1
 KINDS = ("none", "fact", "relationship", "health", "preference", "decision", "event", "rule", "technical")
 RELATIONS = ("same", "replaces", "contradicts", "adds", "unrelated")
 
-_SENTENCE, _BEFORE, _AFTER, _HEAD, _TAIL, _PREVIOUS = 64, 40, 24, 16, 16, 32
-"""Tokens of each field."""
+_SENTENCE, _GAP_HEAD, _GAP_TAIL, _WINDOW = 64, 16, 8, 160
+"""Most tokens of a sentence, of the beginning and the end of what stands between two sentences, and of a window."""
+_BEFORE, _AFTER, _HEAD, _TAIL, _PREVIOUS = 40, 24, 16, 16, 32
+"""Tokens around a window: just before and after it, of the turn's beginning and end, and of the turn before."""
 _STATEMENT = 56
 """Tokens of each side of a pair."""
 _CHARS = 8  # characters that are tokenized for each wanted token
 FEATURES = 16
+_SAID, _AROUND, _PASTED, _OPENS, _CLOSES, _EARLIER, _SECOND = range(7)
+"""Segments: sentences to judge, what is around them, pastes, the turn's ends, the turn before, a second statement."""
+
+Span = tuple[int, int]
+Piece = tuple[int, tuple[int, ...], int]
+"""Segment, tokens and number of a sentence; the number is -1 for what stands between two."""
 
 
-class Tokens(NamedTuple):
-    """One input: token ids, the segment of each, and features of the sentence's form."""
+class Window(NamedTuple):
+    """One input: token ids, the segment of each, and for each sentence its tokens and the features of its form."""
 
     ids: list[int]
     segments: list[int]
-    features: list[float]
+    sentences: list[Span]
+    features: list[list[float]]
 
 
-def sentence_spans(text: str) -> list[tuple[int, int]]:
+def sentence_spans(text: str) -> list[Span]:
     """Return where the sentences of a text's prose begin and end, in order."""
-    spans: list[tuple[int, int]] = []
+    spans: list[Span] = []
     at = 0
     for sentence in sentences(text):
         start = text.find(sentence, at)
@@ -58,36 +67,70 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
     return spans
 
 
-def sentence_tokens(
-    text: str, span: tuple[int, int], previous: str = "", same_speaker: bool = False, pasted: bool = False
-) -> Tokens:
-    """Build the input for one sentence: itself, what stands around it in its turn, and the turn before."""
-    start, end = span
-    before, after = text[:start], text[end:]
-    near_before, near_after = before[-_BEFORE * _CHARS :], after[: _AFTER * _CHARS]
-    head = before[: -len(near_before)][: _HEAD * _CHARS] if len(before) > len(near_before) else ""
-    tail = after[len(near_after) :][-_TAIL * _CHARS :] if len(after) > len(near_after) else ""
-    fields = (
-        _encode(text[start:end])[:_SENTENCE],
-        _encode(near_before)[-_BEFORE:],
-        _encode(near_after)[:_AFTER],
-        _encode(head)[:_HEAD],
-        _encode(tail)[-_TAIL:],
-        _encode(previous[-_PREVIOUS * _CHARS :])[-_PREVIOUS:],
-    )
-    ids, segments = [CLS], [0]
-    for segment, field in enumerate(fields):
-        if field or not segment:
-            ids += [*field, SEP]
-            segments += [segment] * (len(field) + 1)
-    return Tokens(ids, segments, _features(text, span, previous, same_speaker, pasted))
+def turn_windows(
+    text: str, spans: Sequence[Span], previous: str = "", same_speaker: bool = False, pasted: Sequence[Span] = ()
+) -> list[Window]:
+    """Build the inputs for a turn whose sentences are to be judged, in order; a long turn takes several."""
+    pieces = list(_pieces(text, spans, pasted))
+    flat = [token for _, tokens, _ in pieces for token in tokens]
+    earlier = _encode(previous[-_PREVIOUS * _CHARS :])[-_PREVIOUS:]
+    found: list[Window] = []
+    start = at = 0
+    while at < len(pieces):
+        first = at
+        size = 0
+        while at < len(pieces) and (at == first or size + len(pieces[at][1]) <= _WINDOW):
+            size += len(pieces[at][1])
+            at += 1
+        judged = [number for _, _, number in pieces[first:at] if number >= 0]
+        if judged:
+            window = _window(pieces[first:at], flat, start, start + size, earlier)
+            features = [_features(text, spans[number], previous, same_speaker, bool(pasted)) for number in judged]
+            found.append(window._replace(features=features))
+        start += size
+    return found
 
 
-def pair_tokens(old: str, new: str) -> Tokens:
+def _pieces(text: str, spans: Sequence[Span], pasted: Sequence[Span]) -> Iterator[Piece]:
+    """Yield the sentences and what stands between them, in order."""
+    at = 0
+    for number, (start, end) in enumerate([*spans, (len(text), len(text))]):
+        if gap := text[at:start]:
+            tokens = _encode(gap[: _GAP_HEAD * _CHARS])[:_GAP_HEAD]
+            if len(gap) > _GAP_HEAD * _CHARS:
+                tokens += _encode(gap[-_GAP_TAIL * _CHARS :])[-_GAP_TAIL:]
+            yield _PASTED if _inside((at, start), pasted) else _AROUND, tokens, -1
+        if end > start:
+            yield _SAID, _encode(text[start:end])[:_SENTENCE] or (LINE,), number
+        at = end
+
+
+def _window(pieces: Sequence[Piece], flat: Sequence[int], start: int, end: int, earlier: Sequence[int]) -> Window:
+    before, after = flat[max(0, start - _BEFORE) : start], flat[end : end + _AFTER]
+    ids, segments = [CLS, *before], [_SAID] + [_AROUND] * len(before)
+    sentences: list[Span] = []
+    for segment, tokens, number in pieces:
+        if number >= 0:
+            sentences.append((len(ids), len(ids) + len(tokens)))
+        ids += tokens
+        segments += [segment] * len(tokens)
+    ids += [*after, SEP]
+    segments += [_AROUND] * (len(after) + 1)
+    opens = flat[: min(_HEAD, max(0, start - _BEFORE))]
+    closes = flat[max(len(flat) - _TAIL, end + _AFTER) :]
+    for segment, tokens in ((_OPENS, opens), (_CLOSES, closes), (_EARLIER, earlier)):
+        if tokens:
+            ids += [*tokens, SEP]
+            segments += [segment] * (len(tokens) + 1)
+    return Window(ids, segments, sentences, [])
+
+
+def pair_tokens(old: str, new: str) -> Window:
     """Build the input for two statements, the older first."""
     first, second = _encode(old)[:_STATEMENT], _encode(new)[:_STATEMENT]
     ids = [CLS, *first, SEP, *second, SEP]
-    return Tokens(ids, [0] * (len(first) + 2) + [6] * (len(second) + 1), [0.0] * FEATURES)
+    segments = [_SAID] * (len(first) + 2) + [_SECOND] * (len(second) + 1)
+    return Window(ids, segments, [(0, len(ids))], [[0.0] * FEATURES])
 
 
 _QUOTE_MARKS = re.compile(r"[\"“”„«»]")
@@ -151,23 +194,25 @@ class Network:
         _, _, heads, layers = meta["shape"]
         weights = restore(arrays)
         self._positions, self._segments, self._marks = weights["p.weight"], weights["s.weight"], weights["marks.weight"]
-        self._features, self._features_bias = weights["x.weight"].T.copy(), weights["x.bias"]
+        self._features = weights["x.weight"].T.copy()
         self._norm = weights["n.weight"], weights["n.bias"]
         self._layers = [TransformerLayer(weights, f"layers.{number}", int(heads)) for number in range(int(layers))]
         self._head, self._head_bias = weights["head.weight"].T.copy(), weights["head.bias"]
 
-    def run(self, tokens: Tokens) -> Floats:
-        """Return the logits of one input."""
-        ids, segments = np.array(tokens.ids), np.array(tokens.segments)
-        x = token_table().of(tokens.ids) + self._positions[: len(ids)] + self._segments[segments]
+    def run(self, window: Window) -> Floats:
+        """Return the logits of each sentence of one input."""
+        ids, segments = np.array(window.ids), np.array(window.segments)
+        x = token_table().of(window.ids) + self._positions[: len(ids)] + self._segments[segments]
         for mark, token in ((1, CLS), (2, SEP), (3, LINE)):
             x[ids == token] += self._marks[mark]
-        x[0] += np.array(tokens.features, np.float32) @ self._features + self._features_bias
+        shapes = np.array(window.features, np.float32) @ self._features
+        for (start, end), shape in zip(window.sentences, shapes, strict=True):
+            x[start:end] += shape
         x = layer_norm(x, *self._norm)
         for layer in self._layers:
             x = layer(x)
-        mean = x[(segments == 0) | (segments == 6)].mean(0)
-        logits: Floats = np.concatenate([x[0], mean]) @ self._head + self._head_bias
+        means = [np.concatenate([x[0], x[start:end].mean(0)]) for start, end in window.sentences]
+        logits: Floats = np.array(means) @ self._head + self._head_bias
         return logits
 
 
@@ -205,7 +250,7 @@ def _network() -> Network:
 
 
 def read_sentences(
-    text: str, previous: str = "", same_speaker: bool = False, pasted: Sequence[tuple[int, int]] = ()
+    text: str, previous: str = "", same_speaker: bool = False, pasted: Sequence[Span] = ()
 ) -> list[SentenceReading]:
     """Judge the sentences of a turn. `pasted` says which parts are known not to be the user's own words.
 
@@ -214,16 +259,23 @@ def read_sentences(
     spans = [span for span in sentence_spans(text) if not _inside(span, pasted)]
     if len(spans) > 2 * MOST_AT_AN_END:
         spans = spans[:MOST_AT_AN_END] + spans[-MOST_AT_AN_END:]
-    return [_judge(text, span, previous, same_speaker) for span in spans]
+    return list(_judge(text, tuple(spans), previous, same_speaker, tuple(pasted)))
 
 
-def _inside(span: tuple[int, int], parts: Sequence[tuple[int, int]]) -> bool:
+def _inside(span: Span, parts: Sequence[Span]) -> bool:
     return any(start < sum(span) // 2 < end for start, end in parts)
 
 
-@lru_cache(maxsize=2048)
-def _judge(text: str, span: tuple[int, int], previous: str, same_speaker: bool) -> SentenceReading:
-    logits = _network().run(sentence_tokens(text, span, previous, same_speaker))
+@lru_cache(maxsize=512)
+def _judge(
+    text: str, spans: tuple[Span, ...], previous: str, same_speaker: bool, pasted: tuple[Span, ...]
+) -> tuple[SentenceReading, ...]:
+    windows = turn_windows(text, spans, previous, same_speaker, pasted)
+    logits = [row for window in windows for row in _network().run(window)]
+    return tuple(_reading(text, span, row) for span, row in zip(spans, logits, strict=True))
+
+
+def _reading(text: str, span: Span, logits: Floats) -> SentenceReading:
     chances = 1.0 / (1.0 + np.exp(-logits[: len(_HEADS)].astype(np.float64)))
     kinds = logits[len(_HEADS) + 1 : len(_HEADS) + len(KINDS)]
     worth, alone, rule, own, norm = (round(float(one), 4) for one in chances)
@@ -235,6 +287,6 @@ def _judge(text: str, span: tuple[int, int], previous: str, same_speaker: bool) 
 @lru_cache(maxsize=4096)
 def relation_of(old: str, new: str) -> tuple[float, ...]:
     """Return the probability of each of RELATIONS between an older and a newer statement."""
-    logits = _network().run(pair_tokens(old, new))[-len(RELATIONS) :].astype(np.float64)
+    logits = _network().run(pair_tokens(old, new))[0, -len(RELATIONS) :].astype(np.float64)
     shares = np.exp(logits - logits.max())
     return tuple(round(float(one), 4) for one in shares / shares.sum())
