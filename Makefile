@@ -22,7 +22,7 @@ demo: $(READY)  ## remember a sample month of conversations and answer from it
 QUICK := tests/text tests/log/test_history.py tests/log/test_ingest.py tests/store/test_store_errors.py \
 	tests/store/test_older_versions.py tests/models/test_static.py tests/models/test_breaker.py \
 	tests/index/test_segments.py tests/gate/test_salience.py tests/gate/test_durability.py \
-	tests/rules/test_deontic_learned.py tests/admit/test_admission.py tests/admit/test_floor.py \
+	tests/rules/test_booster.py tests/admit/test_admission.py tests/admit/test_floor.py \
 	tests/admit/test_merge.py tests/search/test_search.py tests/search/test_when.py \
 	tests/context/test_assemble.py tests/context/test_budget.py tests/context/test_render.py \
 	tests/compact/test_run.py tests/insight/test_history.py tests/insight/test_lookup.py \

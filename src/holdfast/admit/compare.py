@@ -17,7 +17,7 @@ from holdfast.gate.reader import RELATIONS, relation_of
 from holdfast.models.embedder import shipped_embedder
 from holdfast.text.words import script_of, terms
 
-SAME = 0.8
+SAME = 0.65
 """From this probability on two statements that pass the guard are one …"""
 _SAME_NEGATED = 0.97
 """… and from this one on if one of them has a negation more: "I quit smoking", "I don't smoke any more"."""
@@ -51,7 +51,7 @@ def is_replaced(old: str, sentence: str, said: str) -> bool:
     return near + _READER * math.log((chance + 0.01) / (1.01 - chance)) >= _REPLACED
 
 
-_READER, _SENTENCE, _TURN, _BIAS = 0.502, 4.088, 5.542, -5.087
+_READER, _SENTENCE, _TURN, _BIAS = 0.664, 2.486, 5.42, -4.492
 """Weights of the reader's log odds and of the static model's cosines (training/reader/changes.py)."""
 _REPLACED = -1.0
 _LEAST = 0.25

@@ -27,14 +27,14 @@ from holdfast.text.words import sentences
 class AdmitWeights(AdmitSettings):
     """The settings of admission and its fitted thresholds (docs/evidence/records.md)."""
 
-    worth: float = 0.5  # keep a sentence from this probability that it helps a later conversation
-    rule: float = 0.35  # a sentence is a standing rule from this probability
-    own: float = 0.1
+    worth: float = 0.8  # keep a sentence from this probability that it helps a later conversation
+    rule: float = 0.45  # a sentence is a standing rule from this probability
+    own: float = 0.2
     """Keep a sentence from this probability that it is the user's own. On planted and genuine texts by authors outside
-    the training, .1 loses 6 % of the genuine sentences and passes 14 % of the planted ones."""
+    the training, .2 loses 7 % of the genuine sentences and passes 9 % of the planted ones."""
     own_rule: float = 0.5  # the same for a rule: if unsure, it is recalled and not followed (RULE-4)
     alone: float = 0.5  # below this probability of being understood alone, the sentence before is kept as its lead
-    slight: float = 0.12  # keep a sentence from this probability if it changes something remembered
+    slight: float = 0.2  # keep a sentence from this probability if it changes something remembered
     slight_per_turn: int = 2
     recited_lines: int = 3  # a list with this many earlier statements, word for word, comes from a host (admit/echo.py)
     own_chars: int = 40_000  # the user's own words are looked for up to here: a longer turn is a document

@@ -15,15 +15,12 @@ from holdfast.admit.secrets import mask
 from holdfast.compact.abstract import abstract, deserves_model
 from holdfast.compact.prepare import CompactSizes, Excerpt
 from holdfast.compact.summarize import Summary, summarize
-from holdfast.gate.own_words import own_words
-from holdfast.gate.reader import read_sentences
 from holdfast.log.acts import COLLECTION, PARTIAL, CompactedRecord, elevated
 from holdfast.log.messages import new_id
 from holdfast.model import Kind, Origin, Provenance, Role, Turn
 from holdfast.models.chat import Chat
 from holdfast.rules.booster import Booster, surface_hint
-from holdfast.rules.detect import norms
-from holdfast.rules.text import Modality, Norm
+from holdfast.rules.detect import Norm, norms
 from holdfast.text.words import sentences
 
 
@@ -102,9 +99,8 @@ def clusters(turns: Iterable[Turn], size: int = CompactSizes().size) -> list[tup
     return [tuple(cluster) for cluster in found]
 
 
-_OWN, _RULE, _NORM = 0.2, 0.35, 0.2
-"""Probabilities from which a sentence is the user's own, is a rule for the assistant, and is a norm for anybody if the
-patterns say so too."""
+_OWN = 0.2
+"""Probability from which a sentence counts as the user's own words (RULE-4)."""
 
 
 def _protect(turns: Sequence[Turn], booster: Booster, settings: CompactSizes) -> tuple[list[Shard], list[Excerpt]]:
@@ -116,8 +112,8 @@ def _protect(turns: Sequence[Turn], booster: Booster, settings: CompactSizes) ->
         turn, found = said, list[Norm]()
         if turn.origin is Origin.USER and turn.stability >= settings.stability:
             turn = replace(turn, text=mask(turn.text).text)
-            found, hinted = _own_rules(turn.text[: settings.turn_chars])
-            if not found and hinted and len(turn.text) <= settings.shard_chars:
+            found = norms(turn.text[: settings.turn_chars], in_doubt=True, own=_OWN)
+            if not found and surface_hint(turn.text) and len(turn.text) <= settings.shard_chars:
                 doubtful.append(turn)
                 continue
         if not found:
@@ -137,29 +133,6 @@ def _protect(turns: Sequence[Turn], booster: Booster, settings: CompactSizes) ->
         sorted(shards, key=lambda shard: order[shard.turn.id]),
         sorted(excerpts, key=lambda excerpt: order[excerpt.turn.id]),
     )
-
-
-def _own_rules(text: str) -> tuple[list[Norm], bool]:
-    """Return the rules among the user's own sentences, and whether the booster may look at the turn.
-
-    The patterns say where a rule may be, the reader whose words it is and whether it obliges anybody: an order in a
-    mail that the user shows is no rule of the user's (RULE-4, COMP-9). Turns without a cue are not read, which would
-    take a hundred times as long; a rule in other words is guidance since it was said (RULE-1).
-    """
-    cues = {norm.start: norm for norm in norms(text, in_doubt=True)}
-    hinted = surface_hint(text)
-    if not cues and not hinted:
-        return [], False
-    pasted = [(part.start, part.end) for part in own_words(text).parts]
-    read = [one for one in read_sentences(text, pasted=pasted) if one.own >= _OWN]
-    found: list[Norm] = []
-    for one in read:
-        stop = one.start + len(one.text)
-        cue = next((norm for start, norm in cues.items() if one.start <= start < stop), None)
-        if one.rule >= _RULE or (cue is not None and one.norm >= _NORM):
-            modality, words = (cue.modality, cue.cue) if cue else (Modality.PRESCRIPTION, "the reader")
-            found.append(Norm(one.text, one.start, stop, modality, words))
-    return found, hinted and bool(read)
 
 
 def _guidance_cosines(turns: Sequence[Turn], booster: Booster) -> list[float]:
