@@ -246,6 +246,18 @@ _GROUP_WORDS = 60
 _DIRECT, _CONFIRMED, _HEDGED, _IMPLIED = 0.9, 0.7, 0.6, 0.5
 
 
+def read_turn(turn: Turn, before: Sequence[Turn], settings: AdmitWeights) -> list[SentenceReading]:
+    """Judge the sentences of a user's turn in its session; secrets are masked, pastes are context and not judged."""
+    previous = before[-1] if before else None
+    text = mask(turn.text).text
+    return read_sentences(
+        text,
+        previous.text if previous else "",
+        previous is not None and previous.role is turn.role,
+        [(part.start, part.end) for part in own_words(text, settings.own_chars).parts],
+    )
+
+
 class DeterministicExtractor:
     """Finds the sentences of a turn that are worth keeping, with the reader (gate/reader.py)."""
 
@@ -254,14 +266,8 @@ class DeterministicExtractor:
 
     def extract(self, turn: Turn, before: Sequence[Turn]) -> list[Candidate]:
         """Return the statements and rules of a turn, then slighter ones that count only if they change a record."""
-        previous = before[-1] if before else None
         text = mask(turn.text).text
-        read = read_sentences(
-            text,
-            previous.text if previous else "",
-            previous is not None and previous.role is turn.role,
-            [(part.start, part.end) for part in own_words(text, self._settings.own_chars).parts],
-        )
+        read = read_turn(turn, before, self._settings)
         asked = requested([one.text for one in read])
         groups: list[list[int]] = []
         slight: list[Candidate] = []

@@ -20,7 +20,7 @@ from holdfast.log.messages import new_id
 from holdfast.model import Kind, Origin, Provenance, Role, Turn
 from holdfast.models.chat import Chat
 from holdfast.rules.booster import Booster, surface_hint
-from holdfast.rules.detect import Norm, norms
+from holdfast.rules.detect import OWN, Norm, norms
 from holdfast.text.words import sentences
 
 
@@ -99,10 +99,6 @@ def clusters(turns: Iterable[Turn], size: int = CompactSizes().size) -> list[tup
     return [tuple(cluster) for cluster in found]
 
 
-_OWN = 0.2
-"""Probability from which a sentence counts as the user's own words (RULE-4)."""
-
-
 def _protect(turns: Sequence[Turn], booster: Booster, settings: CompactSizes) -> tuple[list[Shard], list[Excerpt]]:
     """Split turns into guidance shards and excerpts to summarise; only the user's own words give guidance."""
     shards: list[Shard] = []
@@ -112,7 +108,7 @@ def _protect(turns: Sequence[Turn], booster: Booster, settings: CompactSizes) ->
         turn, found = said, list[Norm]()
         if turn.origin is Origin.USER and turn.stability >= settings.stability:
             turn = replace(turn, text=mask(turn.text).text)
-            found = norms(turn.text[: settings.turn_chars], in_doubt=True, own=_OWN)
+            found = norms(turn.text[: settings.turn_chars], in_doubt=True, own=OWN)
             if not found and surface_hint(turn.text) and len(turn.text) <= settings.shard_chars:
                 doubtful.append(turn)
                 continue

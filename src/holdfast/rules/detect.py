@@ -19,6 +19,8 @@ NORM, NORM_IN_DOUBT = 0.3, 0.2
 precision of .95 (`holdfast bench compact`)."""
 RULE = 0.35
 """Probability from which a sentence is a wish about how the assistant should behave."""
+OWN = 0.2
+"""Probability from which a sentence counts as the user's own words in compaction (RULE-4)."""
 _MOST_CHARS = 40_000  # a longer text is a document, of which the beginning is read
 
 
