@@ -27,6 +27,7 @@ from holdfast.store.store import Store
 from holdfast.store.types import BLOCK, Changes, Move, Space
 
 if TYPE_CHECKING:  # retrieval ranks its own answer first
+    from holdfast.search.ask import AskScores
     from holdfast.search.retrieve import GatheredVectors, LexicalScores, SemanticScores
 
 Scores = NDArray[np.float32]
@@ -98,7 +99,12 @@ def _spread(sample: Scores, uncovered: Positions) -> tuple[float, float]:
 
 
 def fuse(
-    tables: CandidateTables, words: LexicalScores, meaning: SemanticScores | None, replies: bool, settings: Ranking
+    tables: CandidateTables,
+    words: LexicalScores,
+    meaning: SemanticScores | None,
+    replies: bool,
+    settings: Ranking,
+    ask: AskScores | None = None,
 ) -> Scores:
     """Score each document by its words and its meaning.
 
@@ -149,6 +155,13 @@ def fuse(
     shared = uncovered[words.scores[uncovered] > 0]
     weight = np.float32(settings.weights.statement + settings.weights.window)
     score[shared] += word_scale.of(words.scores[shared]) * weight
+    if ask is not None:
+        from holdfast.search.ask import ask_boost  # only who has the model loads it
+
+        near = statement.of(meaning.statement)
+        near[uncovered] = 0
+        score += ask_boost(ask, _scale(ask.near, ask.unread, among).of(ask.near), near)
+        score[columns.absent] = 0
     return score
 
 
@@ -385,11 +398,16 @@ def _likeness(vectors: Scores, like: Scores) -> NDArray[np.float64]:
 
 def _apart(tables: CandidateTables, positions: Positions) -> Positions:
     """Without what the same turn says again: a turn and its record are one hit."""
-    records, turns = tables.columns.record_turns
-    owners = positions.copy()
-    if len(records):
-        places = np.minimum(np.searchsorted(records, positions), len(records) - 1)
-        owners = np.where(records[places] == positions, turns[places], positions)
-    _, once = np.unique(owners, return_index=True)
+    _, once = np.unique(owners_of(tables, positions), return_index=True)
     apart: Positions = positions[np.sort(once)]
     return apart
+
+
+def owners_of(tables: CandidateTables, positions: Positions) -> Positions:
+    """Return the turn that each record at these positions came from, and every other document itself."""
+    records, turns = tables.columns.record_turns
+    if not len(records):
+        return positions
+    places = np.minimum(np.searchsorted(records, positions), len(records) - 1)
+    owners: Positions = np.where(records[places] == positions, turns[places], positions)
+    return owners
