@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.errors import InputError
+from holdfast.errors import InputError, ModelError
 from holdfast.index.candidates import CandidateTables
 from holdfast.model import Record, Turn
 from holdfast.models.ask import INSTALL, AskModels, PairText, Reranker
@@ -47,8 +47,8 @@ def rerank(
     question: str,
     reranker: Reranker,
     seconds: float,
-) -> tuple[list[int], int]:
-    """Return the positions in their new order, and the number of hits that were read.
+) -> tuple[list[int], int, str | None]:
+    """Return the positions in their new order, the number of hits that were read, and what went wrong.
 
     `nouns` holds the first of `order`. A turn and its records are read once. `fused` is changed accordingly: the same
     scores, in the new order.
@@ -66,17 +66,20 @@ def rerank(
         if started + slowest > until:
             break
         at = group[0]
-        scores.append(reranker.score(question, _pair(nouns[at], earlier.get(at))))
+        try:
+            scores.append(reranker.score(question, _pair(nouns[at], earlier.get(at))))
+        except ModelError as error:
+            return list(order), 0, f"not reranked: {error}"
         slowest = max(slowest if scores[1:] else 0.0, time.monotonic() - started)
     read = first[: len(scores)]
     if len(read) < 2:
-        return list(order), 0
+        return list(order), 0, None
     own = np.array([fused[group[0]] for group in read], np.float32)
     mixed = _standard(own) * np.float32(1 - _WEIGHT) + _standard(np.array(scores, np.float32)) * np.float32(_WEIGHT)
     ranked = [at for place in np.argsort(-mixed, kind="stable").tolist() for at in read[place]]
     fused[ranked] = np.sort(fused[ranked])[::-1]
     chosen = set(ranked)
-    return ranked + [at for at in order if at not in chosen], len(read)
+    return ranked + [at for at in order if at not in chosen], len(read), None
 
 
 def _turns_before(tables: CandidateTables, positions: Sequence[int]) -> dict[int, Turn]:

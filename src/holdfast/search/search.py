@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.errors import ModelError
 from holdfast.index.blocks import BlockCache, IndexSizes, wanted_marks
 from holdfast.index.candidates import CandidateTables, Columns, read_table, side_by_side
 from holdfast.insight.lookup import recent_turns
 from holdfast.model import Hit, Hits, Kind, Origin, Provenance, Receipt, Record, Role, Stage, Turn
 from holdfast.models.embedder import Embedder, Thresholds
 from holdfast.search.question import Ranking, asks_for_replies, identifiers, named_speaker, named_terms, read_question
-from holdfast.search.rank import boosts, feedback, preference, said_in, seed_scores, spread_of, with_session_prior
+from holdfast.search.rank import boosts, feedback, preference, said_in, spread_of, with_session_prior
 from holdfast.search.retrieve import Cosines, GatheredVectors, Query, RetrievalScores, Retriever, barred
 from holdfast.search.when import ParsedQuestion, Recency, Window
 from holdfast.settings import Settings, tuned
@@ -365,6 +364,8 @@ def search(
     count = max(ranking.rescore, 4 * query.limit)
     note, preferred = "", np.float32(0)
     if settings.recall.ranker == "seed":
+        from holdfast.search.seed import seed_scores
+
         fused = seed_scores(tables, answer.meaning, query.session is not None, now, ranking)
         best = _candidates(fused, out, count, tables.columns)
         vectors = retriever.vectors(answer, best)
@@ -398,21 +399,19 @@ def search(
         from holdfast.search.ask import answer_chance  # only who has the model loads it
 
         chance = answer_chance(answer, best, cosines.bounds(best, vectors)[0], ask.abstention)
-    if chance is not None and ask is not None and ask.abstention is not None and chance < ask.abstention.threshold:
-        watch.stage("abstain", 0, f"the probability that anything stored answers this is {chance:.2f}")
-        return Hits([], watch.receipt("nothing stored is likely to answer this", answer.question.degraded))
+        if chance is not None and chance < ask.abstention.threshold:
+            best = best[:0]
+            watch.stage("abstain", 0, f"the probability that anything stored answers this is {chance:.2f}")
     order = best[above_floor(retriever, answer, best, cosines, vectors, windows, fused, chance is not None)].tolist()
     watch.stage("floor", len(order), "candidates above the floor")
     degraded = answer.question.degraded
-    if query.rerank_s > 0 and ask is not None and ask.reranker is not None and len(order) > 1:
+    if query.rerank_s > 0 and ask is not None and ask.reranker is not None:
         from holdfast.search.rerank import RERANKED, rerank
 
         nouns = read_nouns(tables, order[: 2 * RERANKED])  # a record and its turn are one hit
-        try:
-            order, count = rerank(tables, order, nouns, fused, query.text, ask.reranker, query.rerank_s)
-            watch.stage("rerank", count, "hits read together with the question")
-        except ModelError as error:
-            degraded = degraded or f"not reranked: {error}"
+        order, count, trouble = rerank(tables, order, nouns, fused, query.text, ask.reranker, query.rerank_s)
+        watch.stage("rerank", count, "hits read together with the question")
+        degraded = degraded or trouble
     found = HitCollector(query.limit, read)
     # Who asks about a time wants what held then; else what holds now comes before what it replaced.
     compared = 1 if windows or query.as_of is not None else ranking.compared
