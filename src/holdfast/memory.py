@@ -335,10 +335,7 @@ class Memory:
         as_of: Moment | None = None,
         rerank: bool = False,
     ) -> Hits:
-        """Return the best hits for a question, best first; `.receipt` explains how they were found.
-
-        With `rerank` a cross-encoder reads the first 20 once more: .15 s, and it needs the ask models.
-        """
+        """Return the best hits, best first; `.receipt` explains them. `rerank` reads the first 20 once more (.15 s)."""
         from holdfast.search.retrieve import Query
         from holdfast.search.search import GLOBAL, search  # who only writes does not load them
 

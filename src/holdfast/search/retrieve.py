@@ -20,7 +20,7 @@ from holdfast.index.candidates import CandidateTable, CandidateTables, Holders, 
 from holdfast.index.vectors import Vectors, exact, read_vectors
 from holdfast.model import Kind, to_micros
 from holdfast.models.embedder import Embedder
-from holdfast.search.question import EmbeddedQuery, Ranking, Speaker, embed_query, embed_text
+from holdfast.search.question import EmbeddedQuery, Ranking, Speaker, embed_query
 from holdfast.search.rank import fuse
 from holdfast.store.rows import kind_number
 from holdfast.store.snapshot import Snapshot
@@ -437,13 +437,11 @@ class Retriever:
             stage("meaning", meaning.coverage.count, "")
         asked = None
         if self.encoder is not None and meaning is not None:
-            vector, trouble = embed_text(text[: self.settings.question_chars], self.encoder, "without the ask model")
-            question = replace(question, degraded=question.degraded or trouble)
-            if vector is not None:
-                from holdfast.search.ask import scan_ask  # only who has the model loads it
+            from holdfast.search.ask import read_ask  # only who has the model loads it
 
-                asked = scan_ask(self.tables, self.encoder.profile.fingerprint, vector, self.cache)
-                stage("ask", 0 if asked is None else int(np.count_nonzero(asked.read)), "")
+            asked, trouble = read_ask(self.tables, self.encoder, text[: self.settings.question_chars], self.cache)
+            question = replace(question, degraded=question.degraded or trouble)
+            stage("ask", 0 if asked is None else int(np.count_nonzero(asked.read)), "")
         raw = fuse(self.tables, words, meaning, self.replies, self.settings, asked)
         return RetrievalScores(question, words, meaning, raw, asked)
 
@@ -469,8 +467,7 @@ class Query:
     since: datetime | None = None
     until: datetime | None = None
     as_of: datetime | None = None
-    rerank_s: float = 0.0
-    """Seconds that reranking may take; 0: none."""
+    rerank_s: float = 0.0  # seconds that reranking may take
 
 
 def barred(tables: CandidateTables, query: Query) -> NDArray[np.int64]:

@@ -203,9 +203,6 @@ class HitCollector:
 
 
 _AS_WELL = 0.8  # of the words that the earlier holds: the later is about what was asked too
-_ASKED_TOO = 0.9
-"""Share of the ask cosine of the earlier that the later must have, for the same reason. Without it current_first costs
-.06 of the MRR on LoCoMo, with it .01."""
 _RELATED = 0.33  # of its nearness: "I moved to Ghent" is less near to "where do I live?" than "I live in Porto"
 _ASKED_CHARS = 400
 _QUESTION = re.compile(
@@ -243,11 +240,7 @@ def current_first(
         and not _asks_for_old(nouns[old].text, nouns[new].text, named)
     } | dict(replaced or {})
     if ask is not None:
-        successor = {
-            old: new
-            for old, new in successor.items()
-            if not (ask.read[old] and ask.read[new]) or ask.near[new] >= _ASKED_TOO * ask.near[old]
-        }
+        successor = {old: new for old, new in successor.items() if ask.agrees(old, new)}
     for number, first in enumerate(order):
         for second in order[number + 1 :]:
             older, newer = sorted((first, second), key=lambda at: (nouns[at].at, at))
