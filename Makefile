@@ -9,10 +9,10 @@ export OMP_NUM_THREADS := 1
 
 .PHONY: demo quick test test-postgres check lint types layers torture surfaces browser bench conformance test-claude-code contract reference clean
 
-$(READY): pyproject.toml bench/pyproject.toml
+$(READY): pyproject.toml bench/pyproject.toml models/pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable '.[dev]' --editable ./bench
+	$(BIN)/python -m pip install --quiet --editable '.[dev,models]' --editable ./bench --editable ./models
 	touch $(READY)
 
 demo: $(READY)  ## remember a sample month of conversations and answer from it

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import closing, nullcontext
 from pathlib import Path
@@ -21,6 +22,8 @@ from tests.support.memories import QUICK, OpenMemory
 
 if TYPE_CHECKING:
     from tests.support.postgres_engine import Engine
+
+os.environ["HOLDFAST_MODELS"] = "none"  # tests of the ask models say so themselves
 
 # Others use the machine too: a law is not broken because its examples took long to make or to try.
 laws.register_profile("at any pace", deadline=None, suppress_health_check=[HealthCheck.too_slow])

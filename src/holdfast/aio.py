@@ -106,8 +106,9 @@ class AsyncMemory:
         since: Moment | None = None,
         until: Moment | None = None,
         as_of: Moment | None = None,
+        rerank: bool = False,
     ) -> Hits:
-        return await _in_thread(self._memory.search, query, limit, kind, session, since, until, as_of)
+        return await _in_thread(self._memory.search, query, limit, kind, session, since, until, as_of, rerank)
 
     @overload
     async def recent(

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable
 from functools import cached_property
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from holdfast.admit.proposals import ProposalQueue
     from holdfast.compact.run import Compactor
     from holdfast.context.assemble import Assembler
+    from holdfast.models.ask import AskModels
 
 Progress = Callable[[int, int], None]
 """Called with (done, total) while long work goes on."""
@@ -50,6 +52,7 @@ class Engine:
         self.embedder = open_guarded(given, settings)
         self._owned = self.embedder if isinstance(given, str) else None
         """Closed with the engine; an embedder that the caller brought stays open."""
+        self.ask = None if self.embedder is None else _open_ask()
         self.store = open_store(location, settings.store)
         self.cache = BlockCache(settings.store.cache_mb * 1_000_000)
         try:
@@ -59,7 +62,8 @@ class Engine:
             raise
         admits = self.embedder is not None and settings.admit.enabled  # records come of embedded turns only
         admission = self._open_admission if admits else None
-        self.worker = Worker(self.store, self.embedder, tuned(settings, IndexSizes), admission)
+        encoder = None if self.ask is None else self.ask.encoder
+        self.worker = Worker(self.store, self.embedder, tuned(settings, IndexSizes), admission, encoder)
         self.compaction = CompactionWorker(self._open_compactor, settings.compact.automatic, self.worker.wake)
         self.retrievals = RetrievalCounter(self.store, settings.janitor, clock)
         self._users = 0
@@ -113,7 +117,7 @@ class Engine:
     def assembler(self) -> Assembler:
         from holdfast.context.assemble import Assembler  # only a process that uses contexts pays for the import
 
-        return Assembler(self.store, self.embedder, self.cache, self.settings)
+        return Assembler(self.store, self.embedder, self.cache, self.settings, self.ask)
 
     def flush(self, namespace: str, timeout: float | None, progress: Progress | None = None) -> None:
         """Wait until derived work has caught up with the log of a namespace, and its retrievals are counted."""
@@ -166,13 +170,13 @@ _OPENING: dict[str, threading.RLock] = {}
 _OPEN: dict[str, list[Engine]] = {}
 """Open engines of this process by location."""
 
-_Configuration = tuple[object, Settings, object]
+_Configuration = tuple[object, Settings, object, str | None]
 
 
 def _configuration(embedder: Embedder | str | None, settings: Settings, clock: Clock) -> _Configuration:
     """Return what two memories must have in common to share an engine."""
     given = settings.embedder.profile if embedder is None else embedder
-    return (given if isinstance(given, str) else id(given)), settings, clock
+    return (given if isinstance(given, str) else id(given)), settings, clock, os.environ.get("HOLDFAST_MODELS")
 
 
 def _key(location: str | os.PathLike[str]) -> str:
@@ -185,6 +189,15 @@ def open_guarded(given: Embedder | str, settings: Settings) -> GuardedEmbedder |
     if isinstance(given, GuardedEmbedder):  # memories that share an embedder share its breaker
         return given
     return open_embedder(given, settings.embedder.timeout_s) if isinstance(given, str) else GuardedEmbedder(given)
+
+
+def _open_ask() -> AskModels | None:
+    """Return the ask models; without them their code is not loaded either."""
+    if not os.environ.get("HOLDFAST_MODELS") and find_spec("holdfast_models") is None:
+        return None
+    from holdfast.models.ask import open_models
+
+    return open_models()
 
 
 def _forget_engines() -> None:

@@ -333,12 +333,19 @@ class Memory:
         since: Moment | None = None,
         until: Moment | None = None,
         as_of: Moment | None = None,
+        rerank: bool = False,
     ) -> Hits:
-        """Return the best hits for a question, best first; `.receipt` explains how they were found."""
+        """Return the best hits, best first; `.receipt` explains them. `rerank` reads the first 20 once more (.15 s)."""
         from holdfast.search.retrieve import Query
         from holdfast.search.search import GLOBAL, search  # who only writes does not load them
 
         now = self._shared.clock()
+        engine = self._engine
+        seconds = 0.0
+        if rerank:
+            from holdfast.search.rerank import rerank_seconds
+
+            seconds = rerank_seconds(engine.ask)
         asked = Query(
             text=check_text("the question", query, self._settings.log),
             limit=self._limit(limit),
@@ -347,11 +354,12 @@ class Memory:
             since=None if since is None else read_moment(since, now),
             until=None if until is None else read_moment(until, now),
             as_of=None if as_of is None else read_moment(as_of, now),
+            rerank_s=seconds,
         )
         with FOREGROUND.call(), ExitStack() as open_views:
             names = [self.namespace] if self.namespace == GLOBAL else [self.namespace, GLOBAL]
             views = [(name, open_views.enter_context(self._store.snapshot(name))) for name in names]
-            hits = search(views, asked, self._engine.embedder, self._engine.cache, self._settings, now)
+            hits = search(views, asked, engine.embedder, engine.cache, self._settings, now, ask=engine.ask)
         # Not those of `global`: reading it must leave no trace there (INV-4).
         self._engine.retrievals.note(self.namespace, [hit.id for hit in hits if hit.namespace == self.namespace])
         return hits
@@ -641,6 +649,7 @@ class Memory:
         with self._store.snapshot(self.namespace) as view:
             counts = view.counts()
             erased, erased_at = view.erasures()
+            ask = self._engine.ask
             done = (
                 0
                 if self._engine.fingerprint is None
@@ -668,6 +677,8 @@ class Memory:
                 behind=self._engine.worker.behind(self.namespace),
                 erased=erased,
                 erased_at=erased_at,
+                ask="" if ask is None else ask.encoder.profile.fingerprint,
+                ask_behind=self._engine.worker.ask_behind(self.namespace),
             )
 
     # --- its thresholds, on one's own data

@@ -314,6 +314,10 @@ class Status:
     """Number of erased turns and records."""
     erased_at: datetime | None = None
     """Time of the last erase."""
+    ask: str = ""
+    """Fingerprint of the ask model; empty if it is not installed."""
+    ask_behind: int = 0
+    """Turns, passages and records that the ask model has yet to read; search uses what it has read."""
 
 
 @dataclass(frozen=True)

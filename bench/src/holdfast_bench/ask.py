@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from holdfast.errors import InputError
 from holdfast.memory import Memory
+from holdfast.models.ask import open_models
 from holdfast.models.embedder import Embedder
 from holdfast.probe.metrics import DIGITS, bootstrap_counts, percentiles
 from holdfast.settings import Settings
@@ -52,6 +53,8 @@ class AskOptions:
     records: bool | None = None
     limit: int | None = None
     """Number of questions, for a quick look."""
+    rerank: bool = False
+    """Rerank the first hits with the cross-encoder of the ask models."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +87,7 @@ def measure(
     with closing(bench_embedder(settings)) as opened:
         embedder = CachingEmbedder(opened)
         for haystack in chosen:
-            for outcome in ask(haystack, settings, embedder):
+            for outcome in ask(haystack, settings, embedder, rerank=options.rerank):
                 ours.append(outcome)
                 if progress is not None:
                     progress(haystack.name, len(ours), total)
@@ -108,9 +111,17 @@ def measure(
         },
         "sample": None if options.limit is None else {"asked": total, "of": of},
         "records": settings.admit.enabled,
+        "ask": ask_model(),
+        "rerank": options.rerank,
         "search_ms": percentiles([outcome.ms for outcome in ours]),
         **run_info(started, embedder),
     }
+
+
+def ask_model() -> str:
+    """Return the fingerprint of the ask model in use; empty if there is none."""
+    models = open_models()
+    return "" if models is None else models.encoder.profile.fingerprint
 
 
 def settings_of(options: AskOptions) -> Settings:
@@ -125,13 +136,15 @@ def settings_of(options: AskOptions) -> Settings:
     )
 
 
-def ask(haystack: Haystack, settings: Settings, embedder: Embedder, store: str | None = None) -> Iterator[Outcome]:
+def ask(
+    haystack: Haystack, settings: Settings, embedder: Embedder, store: str | None = None, rerank: bool = False
+) -> Iterator[Outcome]:
     """Ingest the sessions at their dates, into a temporary file or a given store, and ask the questions at theirs."""
     with haystack_memory(haystack, settings, embedder, store) as (memory, clock, places):
         for question in haystack.questions:
             clock.now = question.at
             start = time.perf_counter()
-            hits = memory.search(question.text, limit=DEPTH)
+            hits = memory.search(question.text, limit=DEPTH, rerank=rerank)
             ms = (time.perf_counter() - start) * 1000
             yield outcome_of(question, [places[turn] for hit in hits for turn in hit.turn_ids], ms)
 

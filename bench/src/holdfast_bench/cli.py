@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from holdfast.errors import InputError
+from holdfast.models.ask import MODELS_VARIABLE
 
 if TYPE_CHECKING:
     from holdfast_bench.life_figures import LivesFigures
@@ -42,6 +44,17 @@ LimitOption = Annotated[
     typer.Option("--limit", min=1, metavar="N", help="Number of questions, for a quick look.", show_default=False),
 ]
 
+ModelsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--models",
+        metavar="FOLDER",
+        help="Folder with the weights of the ask models, or none (default: those installed).",
+        show_default=False,
+    ),
+]
+RerankOption = Annotated[bool, typer.Option("--rerank", help="Rerank the first 20 hits with the cross-encoder.")]
+
 _TEXT_LISTS = ("examples", "merges", "layouts", "sentences", "outcomes")
 """Lists of texts, which are written to the file but not shown on the screen."""
 
@@ -66,14 +79,24 @@ def _add_retrieval_command(name: str, text: str, show: str | None = "show_retrie
         profile: ProfileOption = None,
         records: RecordsOption = None,
         limit: LimitOption = None,
+        models: ModelsOption = None,
+        rerank: RerankOption = False,
         out: OutOption = None,
     ) -> None:
         from holdfast_bench.ask import AskOptions
 
+        _use_models(models)
         bench = import_module(f"holdfast_bench.{name}")
-        _measure(data, out, lambda progress: bench.run(data, AskOptions(profile, records, limit), progress), show)
+        options = AskOptions(profile, records, limit, rerank)
+        _measure(data, out, lambda progress: bench.run(data, options, progress), show)
 
     app.command(name, help=text)(command)
+
+
+def _use_models(folder: str | None) -> None:
+    """Use the ask models of a folder in this process."""
+    if folder is not None:
+        os.environ[MODELS_VARIABLE] = folder
 
 
 @app.command()
@@ -161,6 +184,8 @@ def longmemeval(
     profile: ProfileOption = None,
     records: RecordsOption = None,
     limit: LimitOption = None,
+    models: ModelsOption = None,
+    rerank: RerankOption = False,
     out: OutOption = None,
 ) -> None:
     """LongMemEval: the same on dated chats with an assistant, many sessions per store.
@@ -170,7 +195,8 @@ def longmemeval(
     from holdfast_bench import longmemeval as bench
     from holdfast_bench.ask import AskOptions
 
-    options = AskOptions(profile, records, limit)
+    _use_models(models)
+    options = AskOptions(profile, records, limit, rerank)
     chosen = bench.read_mode(mode)
     _measure(data, out, lambda progress: bench.run(data, options, chosen, seed, progress), "show_retrieval")
 
@@ -267,6 +293,8 @@ def lives(
         Path | None,
         typer.Option("--bars", metavar="FILE", help="Bars for the mean; a missed one ends with exit code 1."),
     ] = None,
+    models: ModelsOption = None,
+    rerank: RerankOption = False,
     out: OutOption = None,
 ) -> None:
     """Lives: what a memory is worth after months of one person's ordinary chat, for each life and on average.
@@ -281,9 +309,10 @@ def lives(
     measured: list[LivesFigures] = []
 
     def run(progress: Step) -> Mapping[str, object]:
-        measured.append(bench.run(data, progress))
+        measured.append(bench.run(data, progress, rerank))
         return measured[0]
 
+    _use_models(models)
     _measure(data, out, run, "show_lives")
     if limits is not None:
         results = check_bars(measured[0], limits)

@@ -93,7 +93,7 @@ class JudgedQuestion:
         return self.new is not None and self.new <= depth
 
 
-def run(paths: Sequence[Path], progress: Progress | None = None) -> LivesFigures:
+def run(paths: Sequence[Path], progress: Progress | None = None, rerank: bool = False) -> LivesFigures:
     """Score each life in a temporary store of its own."""
     started = time.perf_counter()
     lives = [read_life(path) for path in paths]
@@ -103,7 +103,7 @@ def run(paths: Sequence[Path], progress: Progress | None = None) -> LivesFigures
         for number, life in enumerate(lives):
             clock = FixedClock(life.turns[0].at)
             with temporary_memories(settings, embedder, clock) as memory_of, memory_of("life") as memory:
-                scored.append(LifeRun(life, memory, clock).score())
+                scored.append(LifeRun(life, memory, clock, rerank).score())
             if progress is not None:
                 progress(life.name, number + 1, len(lives))
         info = run_info(started, embedder)
@@ -124,6 +124,8 @@ class LifeRun:
     life: Life
     memory: Memory
     clock: FixedClock
+    rerank: bool = False
+    """Questions are reranked by the cross-encoder of the ask models."""
     _ours: dict[str, str] = field(default_factory=dict)
     """The memory's ids of turns to the life's."""
     _sources: dict[str, frozenset[str]] = field(default_factory=dict)
@@ -277,7 +279,7 @@ class LifeRun:
     # Questions
 
     def _search(self, text: str, kind: str | None = None) -> list[FoundText]:
-        hits = self.memory.search(text, limit=max(DEPTHS), kind=kind)
+        hits = self.memory.search(text, limit=max(DEPTHS), kind=kind, rerank=self.rerank)
         return [
             FoundText(hit.text, self._sources_of(hit.id, hit.turn_ids), hit.outdated_by is not None) for hit in hits
         ]

@@ -30,6 +30,7 @@ def search(
     since: Since = None,
     until: Until = None,
     as_of: Annotated[str | None, option(HELP["search"]["as_of"], "--as-of", metavar="TIME")] = None,
+    rerank: Annotated[bool, option(HELP["search"]["rerank"], "--rerank")] = False,
 ) -> object:
     """Find what was said about something, best match first, with the reason for each result.
 
@@ -38,7 +39,7 @@ def search(
     from holdfast.model import SearchAnswer
 
     with target.read() as memory:
-        hits = memory.search(question, limit, kind, session, since, until, as_of)
+        hits = memory.search(question, limit, kind, session, since, until, as_of, rerank)
         status = None if hits else memory.status()
     return Output(SearchAnswer.of(hits), {"status": status})
 

@@ -290,6 +290,7 @@ def show_status(status: StatusAnswer) -> None:
         + (f", {plural(status.guidance, 'rule')} kept word for word" if status.guidance else ""),
         "forgotten": f"{status.hidden:,}",
         "embedder": status.embedder + (f", {status.behind:,} to go" if status.behind else ""),
+        **({"ask model": f"{status.ask_behind:,} to go" if status.ask_behind else "all read"} if status.ask else {}),
         "store": f"{printable(status.store)} ({status.engine}, schema {status.schema}, {megabytes(status.size_bytes)})",
         "version": status.version,
     }

@@ -14,6 +14,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import datetime
 from operator import is_
+from typing import TYPE_CHECKING
 
 from holdfast.context.budget import Allotment, KnownRules, Packing, Pieces, TierDecision, allot, known_rules
 from holdfast.context.render import FOLLOWED, ContextFrame, Item, render, skeleton
@@ -42,6 +43,9 @@ from holdfast.settings import Settings, tuned
 from holdfast.store.snapshot import Snapshot
 from holdfast.store.store import Store
 from holdfast.text.words import query_terms
+
+if TYPE_CHECKING:
+    from holdfast.models.ask import AskModels
 
 # --- The operator's rules as rendered in the frame, cached while the files do not change
 # (CTX-7).
@@ -200,6 +204,8 @@ def tier_uses(made: Allotment, rendered: RulesInFrame, pieces: Pieces) -> tuple[
 _log = logging.getLogger("holdfast.context")
 
 _IN_TIME = 0.9  # of the deadline the work may take: the rest is for giving the answer
+RERANK_CONTEXTS_S = 0.0  # seconds that reranking may take of a context's deadline; 0: contexts are not reranked
+_PACKING_S = 0.05  # left for what comes after the search
 _LONGEST_WAIT_S = 10.0  # what hung is tried again after this at the latest
 _TOKENS_A_CANDIDATE = 12  # an item takes 20 at least, so there are half as many again as fit
 _FEWEST = 20
@@ -220,9 +226,12 @@ class Request:
 class Assembler:
     """Assembles contexts for all memories of an engine. Safe to share between threads."""
 
-    def __init__(self, store: Store, embedder: Embedder | None, cache: BlockCache, settings: Settings) -> None:
+    def __init__(
+        self, store: Store, embedder: Embedder | None, cache: BlockCache, settings: Settings, ask: AskModels | None
+    ) -> None:
         self._store = store
         self._embedder = embedder
+        self._ask = ask
         self._cache = cache
         self._settings = settings
         self._counter: TokenCounter = open_counter(settings.tokens)
@@ -233,6 +242,7 @@ class Assembler:
         self._breaker = Breaker("memory", longest_wait_s=_LONGEST_WAIT_S)
         self._embedder_executor = DeadlineExecutor("embedder")
         self._embedder_breaker = Breaker("the embedder of contexts", longest_wait_s=_LONGEST_WAIT_S)
+        self._ask_breaker = Breaker("the ask model of contexts", longest_wait_s=_LONGEST_WAIT_S)
 
     @property
     def degraded(self) -> str | None:
@@ -275,7 +285,7 @@ class Assembler:
         steps.add("rules", len(rendered.hard) + len(rendered.soft), "hard and soft nodes of the rule files")
         sizes, ranking = tuned(self._settings, ContextSizes), tuned(self._settings, Ranking)
         query = conversation.query(sizes.query_terms, ranking.question_chars)
-        bounded = self._bounded_embedder()
+        bounded = None if self._embedder is None else self._bounded(self._embedder, self._embedder_breaker)
         with ExitStack() as views:
             view = views.enter_context(self._store.snapshot(request.namespace))
             tiers = {Tier.SOFT: rendered.soft, Tier.TAIL: tail(view, request.session, conversation, self._settings)}
@@ -284,7 +294,7 @@ class Assembler:
             tiers[Tier.ELEVATED] = elevated(near, view, conversation, self._embedder, self._settings)
             steps.add("guidance", len(near))
             turns: dict[str, Turn] = {}
-            hits = self._search(query, request, view, views, bounded, turns)
+            hits = self._search(query, request, view, views, bounded, turns, started)
         own = {turn.id: turn for turn in turns.values() if turn.namespace == request.namespace}
         tiers[Tier.RECALLED] = recalled(hits, own, conversation)
         steps.add("recalled", len(hits), hits.receipt.reason)
@@ -318,12 +328,8 @@ class Assembler:
             self._secret = self._store.secret()
         return ContextFrame.of(self._secret, session, namespace)
 
-    def _bounded_embedder(self) -> DeadlineEmbedder | None:
-        if self._embedder is None:
-            return None
-        return DeadlineEmbedder(
-            self._embedder, self._embedder_executor, self._embedder_breaker, self._settings.context.embedder_s
-        )
+    def _bounded(self, embedder: Embedder, breaker: Breaker) -> DeadlineEmbedder:
+        return DeadlineEmbedder(embedder, self._embedder_executor, breaker, self._settings.context.embedder_s)
 
     def _search(
         self,
@@ -333,12 +339,16 @@ class Assembler:
         views: ExitStack,
         embedder: Embedder | None,
         turns: dict[str, Turn],
+        started: float,
     ) -> Hits:
         named = [(request.namespace, view)]
         if request.namespace != GLOBAL:
             named.append((GLOBAL, views.enter_context(self._store.snapshot(GLOBAL))))
         most = min(max(request.budget // _TOKENS_A_CANDIDATE, _FEWEST), tuned(self._settings, ContextSizes).candidates)
-        return search(named, Query(query, limit=most), embedder, self._cache, self._settings, request.now, turns)
+        ask = self._ask and replace(self._ask, encoder=self._bounded(self._ask.encoder, self._ask_breaker))
+        left = self._settings.context.deadline_s * _IN_TIME - (time.perf_counter() - started) - _PACKING_S
+        wanted = Query(query, limit=most, rerank_s=min(RERANK_CONTEXTS_S, max(left, 0.0)))
+        return search(named, wanted, embedder, self._cache, self._settings, request.now, turns, ask)
 
     def _render(self, frame: ContextFrame, made: Allotment, rendered: RulesInFrame, budget: int) -> tuple[str, int]:
         """The block and its tokens. A counter for which lines do not add up is obeyed too: recall gives way."""

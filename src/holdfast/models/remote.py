@@ -177,3 +177,11 @@ def _checked(vector: object, model: str) -> list[float]:
     if not all(type(x) in (int, float) and abs(x) < _LARGEST for x in vector):  # also False for NaN
         raise ModelMisbehaved(f"{model} returned an embedding with an unusable number")
     return vector
+
+
+def open_remote(place: str, timeout_s: float) -> RemoteEmbedder:
+    """Open the model of a server: URL#MODEL."""
+    url, _, model = place.partition("#")
+    if not model:
+        raise InputError(f"remote:{place} has no model name. Use remote:URL#MODEL")
+    return RemoteEmbedder(url, model, timeout_s=timeout_s)

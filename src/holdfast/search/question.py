@@ -95,7 +95,7 @@ def embed_query(text: str, speaker: Speaker | None, embedder: Embedder | None, s
     if speaker is not None:
         text = " ".join(word for word in text.split() if not speaker.terms.intersection(terms(word)))
         found = [term for term in found if term not in speaker.terms] or found
-    vector, degraded = _embed(text.rstrip(" ?"), embedder)  # the mark pulls towards other questions
+    vector, degraded = embed_text(text.rstrip(" ?"), embedder)  # the mark pulls towards other questions
     return EmbeddedQuery(found, vector, degraded)
 
 
@@ -125,7 +125,10 @@ def asks_for_replies(text: str) -> bool:
     return bool(_REPLIES.search(text[:2000]))
 
 
-def _embed(text: str, embedder: Embedder | None) -> tuple[NDArray[np.float32] | None, str | None]:
+def embed_text(
+    text: str, embedder: Embedder | None, otherwise: str = "words only"
+) -> tuple[NDArray[np.float32] | None, str | None]:
+    """Return the vector of a text, or None, and what is missing if the model failed."""
     if embedder is None or not text.strip():
         return None, None
     scripts = embedder.profile.scripts
@@ -134,7 +137,7 @@ def _embed(text: str, embedder: Embedder | None) -> tuple[NDArray[np.float32] | 
     try:
         vector = embedder.embed([text])[0]
     except ModelError as error:
-        return None, f"words only: {error}"
+        return None, f"{otherwise}: {error}"
     return (vector, None) if vector.any() else (None, None)
 
 

@@ -7,26 +7,22 @@ lost to plain BM25 with small vectors when it was tried.
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.index.blocks import WEIGHTS, Mark, prior_of, read_documents, words_stage
+from holdfast.index.blocks import Mark
 from holdfast.index.candidates import CandidateTables, Columns, Sessions
-from holdfast.model import Kind, Provenance, to_micros
+from holdfast.model import to_micros
 from holdfast.search.question import Ranking
 from holdfast.search.when import Window
-from holdfast.store.rows import kind_number
-from holdfast.store.snapshot import Snapshot
-from holdfast.store.store import Store
-from holdfast.store.types import BLOCK, Changes, Move, Space
+from holdfast.store.types import Space
 
 if TYPE_CHECKING:  # retrieval ranks its own answer first
+    from holdfast.search.ask import AskScores
     from holdfast.search.retrieve import GatheredVectors, LexicalScores, SemanticScores
 
 Scores = NDArray[np.float32]
@@ -98,8 +94,9 @@ def _spread(sample: Scores, uncovered: Positions) -> tuple[float, float]:
 
 
 def fuse(
-    tables: CandidateTables, words: LexicalScores, meaning: SemanticScores | None, replies: bool, settings: Ranking
-) -> Scores:
+    tables: CandidateTables, words: LexicalScores, meaning: SemanticScores | None, replies: bool, settings: Ranking,
+    ask: AskScores | None = None,
+) -> Scores:  # fmt: skip
     """Score each document by its words and its meaning.
 
     Among a few documents standard scores say little (of two, one is always at +1), so there the share of the question
@@ -149,6 +146,13 @@ def fuse(
     shared = uncovered[words.scores[uncovered] > 0]
     weight = np.float32(settings.weights.statement + settings.weights.window)
     score[shared] += word_scale.of(words.scores[shared]) * weight
+    if ask is not None:
+        from holdfast.search.ask import ask_boost  # only who has the model loads it
+
+        near = statement.of(meaning.statement)
+        near[uncovered] = 0
+        score += ask_boost(ask, _scale(ask.near, ask.unread, among).of(ask.near), near)
+        score[columns.absent] = 0
     return score
 
 
@@ -260,87 +264,6 @@ def _best_of_session(sessions: Sessions, own: Scores, mean: np.float32) -> Score
     return np.take(best, sessions.place)
 
 
-# --- The seed's hybrid formula, as a ranker that can be chosen: (.7·cosine + .2·exp(-λ·age) + .1·scope)·Q
-# (RECALL-3).
-
-
-_COSINE, _AGE, _SCOPE = 0.7, 0.2, 0.1
-_DECAYED = 0.5
-_SESSION, _USER, _COMMON = 1.0, 0.6, 0.3
-
-
-def seed_scores(
-    tables: CandidateTables, meaning: SemanticScores | None, in_session: bool, now: datetime, settings: Ranking
-) -> NDArray[np.float32]:
-    """Scores in [0, 1] by position. Without meaning the weights of age and scope are renormalised."""
-    at = tables.columns.at.astype(np.float64)
-    ages = np.maximum(to_micros(now) - at, 0.0) / _DAY
-    recent = np.exp(-math.log(2.0) / settings.half_life_days * ages)
-    scope = tables.joined(
-        [
-            np.full(table.pool.size, _COMMON if table.common else _SESSION if in_session else _USER)
-            for table in tables.parts
-        ]
-    )
-    score = _AGE * recent + _SCOPE * scope
-    weight = _AGE + _SCOPE
-    if meaning is not None:
-        score = score + _COSINE * np.clip(meaning.statement, 0.0, 1.0)
-        weight += _COSINE
-    return (score / weight * _quality(tables)).astype(np.float32)
-
-
-def _quality(tables: CandidateTables) -> NDArray[np.float64]:
-    """Q: a summary counts less the less it can be trusted, 1 - .5·decay_rate; everything else counts in full."""
-    quality = np.ones(tables.columns.size)
-    for table, start in zip(tables.parts, tables.starts, strict=True):
-        if table.space is Space.RECORD:
-            there = np.flatnonzero(table.pool.sort == kind_number(Kind.SUMMARY))
-            # Its prior is its confidence, weighed by its provenance (index/blocks.py).
-            vouched = table.pool.prior[there] / (255 * WEIGHTS[Provenance.EPISODE_SUMMARY])
-            quality[start + there] = 1.0 - _DECAYED * (1.0 - np.minimum(vouched, 1.0))
-    return quality
-
-
-# --- Derived work: the trust in records that the word index holds follows the records, when the janitor lowers
-# them.
-#
-# A document's row is appended again, with another prior: blocks only grow, and of two rows the later one counts.
-
-
-def refresh_priors(store: Store, namespace: str) -> int:
-    """Write the priors of records that are not what the index says; how many there were."""
-    stage = words_stage(Space.RECORD)
-    while True:
-        with store.snapshot(namespace) as view:
-            done = view.cursor(stage)
-            changes, count = _changed(view, done)
-        if not count or store.advance(namespace, [Move(stage, done, done)], changes):
-            return count
-
-
-def _changed(view: Snapshot, done: int) -> tuple[Changes, int]:
-    priors: defaultdict[int, dict[int, int]] = defaultdict(dict)
-    for document in view.documents(Space.RECORD, 0, done):
-        if document.num <= done:
-            block, offset = divmod(document.num, BLOCK)
-            priors[block][offset] = prior_of(document)
-    changes, count = Changes(), 0
-    for ref in view.document_blocks(Space.RECORD):
-        rows = read_documents(view.document_block(Space.RECORD, ref.block))
-        latest = np.full(BLOCK, -1, np.int64)
-        latest[rows["offset"]] = np.arange(len(rows))
-        known = [offset for offset in priors[ref.block] if latest[offset] >= 0]
-        new = rows[latest[np.array(known, np.int64)]].copy()
-        was = new["prior"].copy()
-        new["prior"] = [priors[ref.block][offset] for offset in known]
-        new = new[new["prior"] != was]
-        if len(new):
-            changes.documents.append((Space.RECORD, ref.block, new.tobytes()))
-            count += len(new)
-    return changes, count
-
-
 # --- Pseudo-relevance feedback: documents like the first hits are likely about the same matter, in other words
 # than asked.
 #
@@ -385,11 +308,16 @@ def _likeness(vectors: Scores, like: Scores) -> NDArray[np.float64]:
 
 def _apart(tables: CandidateTables, positions: Positions) -> Positions:
     """Without what the same turn says again: a turn and its record are one hit."""
-    records, turns = tables.columns.record_turns
-    owners = positions.copy()
-    if len(records):
-        places = np.minimum(np.searchsorted(records, positions), len(records) - 1)
-        owners = np.where(records[places] == positions, turns[places], positions)
-    _, once = np.unique(owners, return_index=True)
+    _, once = np.unique(owners_of(tables, positions), return_index=True)
     apart: Positions = positions[np.sort(once)]
     return apart
+
+
+def owners_of(tables: CandidateTables, positions: Positions) -> Positions:
+    """Return the turn that each record at these positions came from, and every other document itself."""
+    records, turns = tables.columns.record_turns
+    if not len(records):
+        return positions
+    places = np.minimum(np.searchsorted(records, positions), len(records) - 1)
+    owners: Positions = np.where(records[places] == positions, turns[places], positions)
+    return owners

@@ -6,10 +6,10 @@ import math
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache, partial
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import simsimd
@@ -25,6 +25,9 @@ from holdfast.search.rank import fuse
 from holdfast.store.rows import kind_number
 from holdfast.store.snapshot import Snapshot
 from holdfast.store.types import Space
+
+if TYPE_CHECKING:
+    from holdfast.search.ask import AskScores
 
 # --- Lexical retrieval: BM25 over every document of the tables, those in the index and those still waiting
 # alike.
@@ -405,6 +408,7 @@ class RetrievalScores:
     words: LexicalScores
     meaning: SemanticScores | None
     raw: Scores
+    ask: AskScores | None = None
 
 
 @dataclass(frozen=True)
@@ -416,6 +420,8 @@ class Retriever:
     speaker: Speaker | None
     replies: bool
     """The question asks for what the assistant said."""
+    encoder: Embedder | None = None
+    """The ask encoder, if it is installed."""
 
     def ask(
         self, text: str, stage: Callable[[str, int, str], None] = lambda name, count, note: None
@@ -429,7 +435,15 @@ class Retriever:
         if question.vector is not None and self.embedder is not None:
             meaning = scan_tables(self.tables, self.embedder.profile.fingerprint, question.vector, self.cache)
             stage("meaning", meaning.coverage.count, "")
-        return RetrievalScores(question, words, meaning, fuse(self.tables, words, meaning, self.replies, self.settings))
+        asked = None
+        if self.encoder is not None and meaning is not None:
+            from holdfast.search.ask import read_ask  # only who has the model loads it
+
+            asked, trouble = read_ask(self.tables, self.encoder, text[: self.settings.question_chars], self.cache)
+            question = replace(question, degraded=question.degraded or trouble)
+            stage("ask", 0 if asked is None else int(np.count_nonzero(asked.read)), "")
+        raw = fuse(self.tables, words, meaning, self.replies, self.settings, asked)
+        return RetrievalScores(question, words, meaning, raw, asked)
 
     def cosines(self, answer: RetrievalScores) -> Cosines:
         """Return the cosines of documents with the query of this answer."""
@@ -453,6 +467,7 @@ class Query:
     since: datetime | None = None
     until: datetime | None = None
     as_of: datetime | None = None
+    rerank_s: float = 0.0  # seconds that reranking may take
 
 
 def barred(tables: CandidateTables, query: Query) -> NDArray[np.int64]:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,13 +19,17 @@ from holdfast.insight.lookup import recent_turns
 from holdfast.model import Hit, Hits, Kind, Origin, Provenance, Receipt, Record, Role, Stage, Turn
 from holdfast.models.embedder import Embedder, Thresholds
 from holdfast.search.question import Ranking, asks_for_replies, identifiers, named_speaker, named_terms, read_question
-from holdfast.search.rank import boosts, feedback, preference, said_in, seed_scores, spread_of, with_session_prior
+from holdfast.search.rank import boosts, feedback, preference, said_in, spread_of, with_session_prior
 from holdfast.search.retrieve import Cosines, GatheredVectors, Query, RetrievalScores, Retriever, barred
 from holdfast.search.when import ParsedQuestion, Recency, Window
 from holdfast.settings import Settings, tuned
 from holdfast.store.snapshot import Snapshot
 from holdfast.store.types import Space
 from holdfast.text.words import terms
+
+if TYPE_CHECKING:
+    from holdfast.models.ask import AskModels
+    from holdfast.search.ask import AskScores
 
 # --- Relevance floor: if nothing is relevant, the answer is empty (RECALL-10).
 #
@@ -44,10 +49,11 @@ def above_floor(
     vectors: GatheredVectors | None,
     windows: Sequence[Window] = (),
     fused: Scores | None = None,
+    likely: bool = False,
 ) -> NDArray[np.bool_]:
     """Return the candidates with enough evidence; if there is one, outliers of `fused` are returned too.
 
-    `vectors` holds those of the candidates.
+    `vectors` holds those of the candidates. `likely`: it is known from elsewhere that something answers the question.
     """
     shares = answer.words.shares(best)
     if windows:
@@ -67,7 +73,7 @@ def above_floor(
         near[doubtful] = [exactly.get(at, 0.0) for at in best[doubtful].tolist()]
         held = evidence(shares, near, thresholds, retriever.settings)
         own = np.where(answer.meaning.coverage.mask[best], held >= floor, enough_words)
-    if fused is not None and own.any():  # then outliers by context are returned too; without one they are chance
+    if fused is not None and (likely or own.any()):  # outliers by context too; without a hit they are chance
         mean, spread = spread_of(fused, retriever.tables.columns.absent)
         own |= fused[best] >= mean + max(spread, 1e-6) * retriever.settings.outstanding
     return own
@@ -218,12 +224,13 @@ def current_first(
     cosines: Mapping[int, float],
     named: frozenset[str],
     replaced: Mapping[int, int] | None = None,
+    ask: AskScores | None = None,
 ) -> tuple[list[int], dict[int, int]]:
     """Return the positions with each replaced one right after what replaced it, and the map from older to newer.
 
     `links` are positions too; `order` is best first; `named` are the question's names, numbers and identifiers. Two
     hits are compared with each other if the later has the question's words as well as the earlier: then both are about
-    what was asked.
+    what was asked. Where the ask encoder has read both, it must agree.
     """
     place = {at: number for number, at in enumerate(order)}
     successor = {
@@ -232,6 +239,8 @@ def current_first(
         if (words[new] >= _AS_WELL * words[old] > 0 or cosines.get(new, 0.0) >= _RELATED * cosines.get(old, 0.0) > 0)
         and not _asks_for_old(nouns[old].text, nouns[new].text, named)
     } | dict(replaced or {})
+    if ask is not None:
+        successor = {old: new for old, new in successor.items() if ask.agrees(old, new)}
     for number, first in enumerate(order):
         for second in order[number + 1 :]:
             older, newer = sorted((first, second), key=lambda at: (nouns[at].at, at))
@@ -328,6 +337,7 @@ def search(
     settings: Settings,
     now: datetime,
     read: dict[str, Turn] | None = None,
+    ask: AskModels | None = None,
 ) -> Hits:
     """`views` are the namespace asked and, behind it, `global`. `read` is given the turns of the hits, by id."""
     watch = _Stopwatch()
@@ -338,7 +348,8 @@ def search(
     tables = _read_tables(views, query, cache, settings)
     speaker = named_speaker(tables.parts[0], query.text, ranking)
     replies = asks_for_replies(query.text)
-    retriever = Retriever(tables, embedder, cache, ranking, speaker, replies)
+    encoder = None if ask is None else ask.encoder
+    retriever = Retriever(tables, embedder, cache, ranking, speaker, replies, encoder)
     watch.stage("shelves", tables.count, "turns and records that may be found")
     answer = retriever.ask(query.text, watch.stage)
     windows = _windows(retriever, asked, now)
@@ -346,6 +357,8 @@ def search(
     count = max(ranking.rescore, 4 * query.limit)
     note, preferred = "", np.float32(0)
     if settings.recall.ranker == "seed":
+        from holdfast.search.seed import seed_scores
+
         fused = seed_scores(tables, answer.meaning, query.session is not None, now, ranking)
         best = _candidates(fused, out, count, tables.columns)
         vectors = retriever.vectors(answer, best)
@@ -374,15 +387,31 @@ def search(
     best = _in_order(best, fused, tables.columns)
     cosines = retriever.cosines(answer)
     cosines.expect(best[: _read_at_once(query)].tolist())
-    order = best[above_floor(retriever, answer, best, cosines, vectors, windows, fused)].tolist()
+    chance = None
+    if ask is not None and ask.abstention is not None:
+        from holdfast.search.ask import answer_chance  # only who has the model loads it
+
+        chance = answer_chance(answer, best, cosines.bounds(best, vectors)[0], ask.abstention)
+        if chance is not None and chance < ask.abstention.threshold:
+            best = best[:0]
+            watch.stage("abstain", 0, f"the probability that anything stored answers this is {chance:.2f}")
+    order = best[above_floor(retriever, answer, best, cosines, vectors, windows, fused, chance is not None)].tolist()
     watch.stage("floor", len(order), "candidates above the floor")
+    degraded = answer.question.degraded
+    if query.rerank_s > 0 and ask is not None and ask.reranker is not None:
+        from holdfast.search.rerank import RERANKED, rerank
+
+        nouns = read_nouns(tables, order[: 2 * RERANKED])  # a record and its turn are one hit
+        order, count, trouble = rerank(tables, order, nouns, fused, query.text, ask.reranker, query.rerank_s)
+        watch.stage("rerank", count, "hits read together with the question")
+        degraded = degraded or trouble
     found = HitCollector(query.limit, read)
     # Who asks about a time wants what held then; else what holds now comes before what it replaced.
     compared = 1 if windows or query.as_of is not None else ranking.compared
-    hit_scores = _HitScores(fused, tables.columns.own, preferred, answer.words.scores, cosines)
+    hit_scores = _HitScores(fused, tables.columns.own, preferred, answer.words.scores, cosines, answer.ask)
     _read(found, tables, order, query, answer.question.terms, compared, hit_scores)
     watch.stage("read", len(found.hits))
-    return Hits(found.hits, watch.receipt(_reason(answer, found.hits), answer.question.degraded))
+    return Hits(found.hits, watch.receipt(_reason(answer, found.hits), degraded))
 
 
 # --- candidate tables
@@ -506,6 +535,7 @@ class _HitScores:
     preferred: np.float32
     words: Scores
     cosines: Cosines
+    ask: AskScores | None
 
     def at(self, position: int, cosine: float) -> dict[str, float]:
         return {
@@ -538,7 +568,7 @@ def _read(
         provenances = {at: provenance_of(noun) for at, noun in first.items()}
         ranked, outdated = current_first(
             list(first), first, links, provenances, hit_scores.words, cosines, named_terms(query.text),
-            {old: new for old, (new, _) in ended.items()},
+            {old: new for old, (new, _) in ended.items()}, hit_scores.ask,
         )  # fmt: skip
         # What an agent noted comes after what the user said (TRUST-2).
         ranked.sort(key=lambda at: provenances[at] is Provenance.AGENT_NOTED)

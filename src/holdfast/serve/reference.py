@@ -67,6 +67,7 @@ PARAMETERS: Mapping[str, Mapping[str, str]] = {
         "since": _AT_OR_AFTER,
         "until": _BEFORE,
         "as_of": "Answer with what was known at this time.",
+        "rerank": "Read the first 20 results once more with the cross-encoder: slower, better order.",
     },
     "recent": {
         "limit": "Maximum number of results.",

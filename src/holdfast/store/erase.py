@@ -417,11 +417,13 @@ def _texts_of_acts(tx: Transaction, plan: ErasePlan, everything: bool) -> list[s
 def _vectors(tx: Transaction, plan: ErasePlan) -> Iterator[bytes]:
     seqs = [turn.seq for turn in plan.turns]
     rows = tx.rows("SELECT records.num FROM records WHERE records.ns = :ns AND records.id IN :ids", ids=list(plan.own))
+    cuts = tx.rows("SELECT passages.num FROM passages WHERE passages.ns = :ns AND passages.turn IN :turns", turns=seqs)
     numbers = {
         Space.TURN: seqs,
         Space.STATEMENT: seqs,
         Space.CLAIM: _claims(seqs),
         Space.RECORD: [num for (num,) in rows],
+        Space.PASSAGE: [num for (num,) in cuts],
     }
     for slot, space, nums in _by_slot(tx, numbers):
         stored = tx.rows(f"SELECT vectors.data FROM vectors WHERE {_NUMBERED}", slot=slot, space=int(space), nums=nums)
@@ -463,7 +465,9 @@ def read_live_vectors(tx: Transaction) -> Iterator[bytes]:
         turns = "SELECT log.seq FROM log WHERE log.ns = :ns AND log.seq >= 0 AND log.entry = 'turn'"
         live = {seq for (seq,) in one.rows(turns)}
         records = {num for (num,) in one.rows("SELECT records.num FROM records WHERE records.ns = :ns")}
+        passages = {num for (num,) in one.rows("SELECT passages.num FROM passages WHERE passages.ns = :ns")}
+        there = {Space.RECORD: records, Space.PASSAGE: passages}
         for space, num, data in one.stored_vectors():
             owner = num // CLAIMS_PER_TURN if space is Space.CLAIM else num
-            if data and owner in (records if space is Space.RECORD else live):
+            if data and owner in there.get(space, live):
                 yield _plain_vector(space, data)

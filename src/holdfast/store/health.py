@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from holdfast.store.types import PASSAGES_STAGE, Space, Transaction
-from holdfast.store.writes import drop_cursors, drop_slot
+from holdfast.store.writes import drop_cursors, drop_slot, drop_space
 
 _IS_RECORD = "EXISTS (SELECT 1 FROM records AS found WHERE found.ns = :ns AND found.id = {}.subject)"
 _IS_TURN = "EXISTS (SELECT 1 FROM log WHERE log.ns = :ns AND log.seq = {} AND log.entry = 'turn')"
@@ -54,6 +54,8 @@ def orphans(tx: Transaction) -> list[tuple[str, str]]:
 def drop_orphans(tx: Transaction) -> None:
     """Delete lost vectors and counts, which a rebuild keeps, and all passages, which are then cut again."""
     tx.execute("DELETE FROM passages WHERE passages.ns = :ns")
+    for slot in _slots(tx).values():  # their numbers will be those of other passages
+        drop_space(tx, slot, Space.PASSAGE)
     tx.execute("DELETE FROM cursors WHERE ns = :ns AND stage = :stage", stage=PASSAGES_STAGE)
     tx.execute(f"DELETE {_LOST_COUNTS}")
     for slot, space, lost in _lost_vectors(tx):

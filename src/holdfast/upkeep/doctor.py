@@ -97,7 +97,7 @@ def repair(store: Store, namespace: str, found: Diagnosis, fingerprint: str | No
         store.drop_vectors(namespace, fingerprint)
     if fingerprint is not None and MIXED in wrong:
         with store.snapshot(namespace) as view:
-            others = [name for name in view.models() if name != fingerprint]
+            others = _other_models(view, fingerprint)
         for name in others:
             store.drop_vectors(namespace, name)
     if wrong - {MIXED}:
@@ -176,13 +176,21 @@ def _check_indexes(view: Snapshot, embedder: Embedder | None, settings: Settings
     # Vectors that cannot be read cannot be compared.
     drift = AuditResult() if bad.problems else vector_drift(view, profile.fingerprint, profile.dims, settings)
     found.append(_finding(Check(DRIFTED, 0.0, _REBUILD, fixable=True), drift))
-    models = view.models()
-    others = [name for name in models if name != profile.fingerprint and models[name]]
-    examples = [Example(name, "", f"{models[name]} vectors of another model") for name in others]
+    others = _other_models(view, profile.fingerprint)
+    examples = [Example(name, "", f"{count} vectors of another model") for name, count in others.items() if count]
     advice = "they are never compared with this model's and only take space; `holdfast doctor --fix` drops them"
-    count = sum(models[name] for name in others)
-    found.append(make_finding(Check(MIXED, 1.0, advice, fixable=True), sum(models.values()), examples, count))
+    checked = sum(view.models().values())
+    found.append(make_finding(Check(MIXED, 1.0, advice, fixable=True), checked, examples, sum(others.values())))
     return found
+
+
+def _other_models(view: Snapshot, fingerprint: str) -> dict[str, int]:
+    """Return how many vectors there are of models other than the embedder and the ask encoder."""
+    from holdfast.models.ask import open_models  # only who asks the doctor loads it
+
+    ask = open_models()
+    used = {fingerprint, *([] if ask is None else [ask.encoder.profile.fingerprint])}
+    return {name: count for name, count in view.models().items() if name not in used}
 
 
 def _finding(check: Check, result: AuditResult) -> CheckResult:

@@ -13,16 +13,18 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
+import numpy as np
+
 from holdfast.errors import InputError, NotFound
+from holdfast.index.blocks import prior_of, read_documents, words_stage
 from holdfast.log.acts import Demotion, JanitorPayload, pack_janitor_run, week_of
 from holdfast.model import Action, Entry, Kind, Provenance, to_micros
 from holdfast.results import JanitorChange, JanitorResult
-from holdfast.search.rank import refresh_priors
 from holdfast.settings import JanitorSettings
 from holdfast.store.rows import lower_trust
 from holdfast.store.snapshot import Snapshot
 from holdfast.store.store import Store
-from holdfast.store.types import IdleRecord
+from holdfast.store.types import BLOCK, Changes, IdleRecord, Move, Space
 
 _FACTOR = 0.8  # of a confidence each time: a stated record (.9) comes to .72, about that of a confirmed one
 
@@ -139,3 +141,42 @@ def _months_before(moment: datetime, months: int) -> datetime:
     """Return the same day that many months ago, or the last day of that month."""
     year, month = divmod(moment.year * 12 + moment.month - 1 - months, 12)
     return moment.replace(year=year, month=month + 1, day=min(moment.day, monthrange(year, month + 1)[1]))
+
+
+# --- Derived work: the trust in records that the word index holds follows the records, when the janitor lowers
+# them.
+#
+# A document's row is appended again, with another prior: blocks only grow, and of two rows the later one counts.
+
+
+def refresh_priors(store: Store, namespace: str) -> int:
+    """Write the priors of records that are not what the index says; how many there were."""
+    stage = words_stage(Space.RECORD)
+    while True:
+        with store.snapshot(namespace) as view:
+            done = view.cursor(stage)
+            changes, count = _changed(view, done)
+        if not count or store.advance(namespace, [Move(stage, done, done)], changes):
+            return count
+
+
+def _changed(view: Snapshot, done: int) -> tuple[Changes, int]:
+    priors: defaultdict[int, dict[int, int]] = defaultdict(dict)
+    for document in view.documents(Space.RECORD, 0, done):
+        if document.num <= done:
+            block, offset = divmod(document.num, BLOCK)
+            priors[block][offset] = prior_of(document)
+    changes, count = Changes(), 0
+    for ref in view.document_blocks(Space.RECORD):
+        rows = read_documents(view.document_block(Space.RECORD, ref.block))
+        latest = np.full(BLOCK, -1, np.int64)
+        latest[rows["offset"]] = np.arange(len(rows))
+        known = [offset for offset in priors[ref.block] if latest[offset] >= 0]
+        new = rows[latest[np.array(known, np.int64)]].copy()
+        was = new["prior"].copy()
+        new["prior"] = [priors[ref.block][offset] for offset in known]
+        new = new[new["prior"] != was]
+        if len(new):
+            changes.documents.append((Space.RECORD, ref.block, new.tobytes()))
+            count += len(new)
+    return changes, count

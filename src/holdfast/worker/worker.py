@@ -149,9 +149,11 @@ class Worker:
         embedder: Embedder | None,
         settings: IndexSizes,
         open_admission: Callable[[str], Admission] | None = None,
+        ask: Embedder | None = None,
     ) -> None:
         self._store = store
         self._embedder = embedder
+        self._ask = ask
         self._settings = settings
         self._open_admission = open_admission
         self._admissions: OrderedDict[str, Admission] = OrderedDict()
@@ -187,7 +189,7 @@ class Worker:
 
     def catch_up(self, namespace: str) -> None:
         """Continue what a crash left undone, when a namespace is opened for the first time."""
-        if namespace not in self._jobs and self.behind(namespace):
+        if namespace not in self._jobs and (self.behind(namespace) or self.ask_behind(namespace)):
             self.wake(namespace)
         with self._changed:
             self._job(namespace)
@@ -241,7 +243,8 @@ class Worker:
         except Closed:
             return None
         except ModelError as error:
-            return self._failed(job, f"turns are kept and found by words, not yet by meaning: {error}")
+            what = "by words, not yet by meaning" if self.behind(job.namespace) else "without the ask model"
+            return self._failed(job, f"turns are kept and found {what}: {error}")
         except HoldfastError as error:
             return self._failed(job, f"derived work waits: {error}")
         except Exception as error:  # a bug of ours must show itself and not end the work for good
@@ -272,8 +275,8 @@ class Worker:
         from holdfast.index.vectors import embed_documents, read_turns
 
         with self._store.claim(namespace) as mine:
-            if not self.behind(namespace):
-                return 0  # one look is quicker than that of each stage
+            if not self.behind(namespace):  # one look is quicker than that of each stage
+                return self._read_for_questions(namespace) if mine else None if self.ask_behind(namespace) else 0
             if not mine:
                 return None
             self._priority.begin()
@@ -291,6 +294,22 @@ class Worker:
                 self._step_aside()
                 done += self.admission(namespace).admit_batch(self._step_aside)
         return done
+
+    def _read_for_questions(self, namespace: str) -> int:
+        if self._ask is None:
+            return 0
+        from holdfast.worker.ask import read_for_questions
+
+        self._priority.begin()
+        return read_for_questions(self._store, namespace, self._ask, self._settings, self._step_aside)
+
+    def ask_behind(self, namespace: str) -> int:
+        """Count the turns, passages and records that the ask encoder has yet to read."""
+        if self._ask is None:
+            return 0
+        from holdfast.worker.ask import count_unread
+
+        return count_unread(self._store, namespace, self._ask)
 
     def admission(self, namespace: str) -> Admission:
         """Return the admission of a namespace; a few are kept between batches."""
@@ -339,7 +358,7 @@ class Worker:
             job.waiting += 1
             failures = job.failures
         try:
-            total = left = self.behind(namespace)
+            total = left = self.behind(namespace) + self.ask_behind(namespace)
             while left:
                 if progress is not None:
                     progress(total - left, total)
@@ -357,7 +376,7 @@ class Worker:
                     self._changed.wait(
                         _LOOK_S if deadline is None else max(0.0, min(_LOOK_S, deadline - time.monotonic()))
                     )
-                left = self.behind(namespace)
+                left = self.behind(namespace) + self.ask_behind(namespace)
                 total = max(total, left)
         finally:
             with self._changed:

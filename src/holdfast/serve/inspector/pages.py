@@ -259,7 +259,9 @@ def search(inspector: Inspector, request: PageRequest) -> Response:
     if not question:
         return inspector.page("search.html", request, **shared, hits=None, receipt=None)
     with inspector.memory(request) as memory:
-        found = memory.search(question, _HITS, kind, **filters)
+        found = memory.search(
+            question, _HITS, kind, filters["session"], filters["since"], filters["until"], filters["as_of"]
+        )
     best_words = max((hit.lexical for hit in found), default=0.0) or 1.0
     hits = [HitRow(hit, max(hit.lexical, 0.0) / best_words, min(max(hit.semantic, 0.0), 1.0)) for hit in found]
     return inspector.page("search.html", request, **shared, hits=hits, receipt=found.receipt)

@@ -1,0 +1,206 @@
+"""Search with the ask models: a second reading by meaning, reranking, abstention; and without them, as before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from holdfast.errors import FlushTimeout, InputError
+from holdfast.memory import Memory
+from holdfast.model import Hits
+from holdfast.models.ask import open_models
+from holdfast.models.embedder import StaticEmbedder
+from holdfast.settings import Settings
+from holdfast.testing import FixedClock
+from tests.support.ask_models import write_models
+
+NOW = datetime(2026, 6, 15, 12, tzinfo=UTC)
+TALK = [
+    "The shop on the corner repairs old radios, I left mine there on Monday.",
+    "My daughter Mila has her recorder lesson on Tuesdays at four.",
+    "We had to call the roofer, two tiles came down in the storm.",
+    "I swim forty lengths before work, the pool opens at six.",
+    "The allotment society raised its yearly fee to 85 euros.",
+    "For the office party I bake the walnut cake of my aunt Renate.",
+    "The ferry to the island leaves from pier nine.",
+    "I lent the hedge trimmer to Mr Sandoval.",
+    "Our cat Pixel refuses anything but tuna.",
+    "The accountant wants all receipts by the end of March.",
+]
+LONG = " ".join(f"Then we talked about the {word} for a while and nobody agreed." for word in
+                ("budget", "garden", "harbour", "meeting", "weather", "kitchen", "printer", "holiday", "concert",
+                 "election", "bicycle", "museum")) + " The violin is kept in the attic."  # fmt: skip
+Open = Callable[..., Memory]
+
+
+@pytest.fixture
+def opened(tmp_path: Path, static_embedder: StaticEmbedder, monkeypatch: pytest.MonkeyPatch) -> Open:
+    """Open the store of the test with the given folder of weights, or without any."""
+
+    def open_with(folder: Path | None) -> Memory:
+        monkeypatch.setenv("HOLDFAST_MODELS", "none" if folder is None else str(folder))
+        settings = replace(Settings(), admit=replace(Settings().admit, enabled=False))
+        return Memory(
+            tmp_path / "memory.db", "alex", embedder=static_embedder, settings=settings, clock=FixedClock(NOW)
+        )
+
+    return open_with
+
+
+@pytest.fixture(scope="session")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_models(tmp_path_factory.mktemp("ask"))
+
+
+def _talk(memory: Memory, texts: list[str] = TALK) -> None:
+    for day, text in enumerate(texts):
+        memory.ingest(text, at=NOW - timedelta(days=60 - 4 * day), session=f"day {day}")
+    memory.flush()
+
+
+def _stages(hits: Hits) -> dict[str, int]:
+    return {stage.name: stage.count for stage in hits.receipt.stages}
+
+
+@pytest.mark.requirement("RECALL-12")
+def test_turns_records_and_passages_are_read_by_the_ask_model(opened: Open, models: Path) -> None:
+    with opened(models) as memory:
+        _talk(memory, [*TALK, LONG])
+        memory.remember("The spare key hangs behind the mirror.")
+        memory.flush()
+        assert memory.status().ask.startswith("holdfast-ask|") and memory.status().ask_behind == 0
+        hits = memory.search("Where is the violin?")
+        assert hits[0].text == LONG
+        assert _stages(hits)["ask"] >= len(TALK) + 2
+
+
+def test_without_the_models_nothing_is_read_and_search_is_as_before(opened: Open, models: Path) -> None:
+    with opened(None) as memory:
+        _talk(memory)
+        before = memory.search("What does the cat eat?")
+        assert memory.status().ask == "" and "ask" not in _stages(before)
+    with opened(models) as memory:
+        memory.flush()
+        assert "ask" in _stages(memory.search("What does the cat eat?"))
+    with opened(None) as memory:
+        assert list(memory.search("What does the cat eat?")) == list(before)
+
+
+@pytest.mark.requirement("RECALL-12")
+def test_other_weights_mean_that_turns_are_read_again(opened: Open, models: Path, tmp_path: Path) -> None:
+    with opened(models) as memory:
+        _talk(memory)
+        first = memory.status().ask
+    with opened(write_models(tmp_path / "other", seed=1)) as memory:
+        assert memory.status().ask != first
+        memory.flush()
+        assert memory.status().ask_behind == 0
+        assert _stages(memory.search("What does the cat eat?"))["ask"] >= len(TALK)
+
+
+def test_turns_that_are_not_read_yet_are_found_beside_those_that_are(
+    opened: Open, models: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(models) as memory:
+        _talk(memory)
+        monkeypatch.setattr("holdfast.worker.worker.Worker._read_for_questions", lambda self, namespace: 0)
+        late = memory.ingest("The boiler was serviced by a plumber called Ines.", session="late")
+        memory.ingest("We painted the garden fence green.", session="late")
+        with pytest.raises(FlushTimeout):
+            memory.flush(2.0)
+        assert memory.status().ask_behind == 2
+        hits = memory.search("Which plumber serviced the boiler?")
+        assert late is not None and hits[0].id == late.id
+        assert memory.search("Who refuses anything but tuna?")[0].text == TALK[8]
+
+
+@pytest.mark.requirement("INV-3")
+def test_a_vector_does_not_depend_on_the_other_texts(models: Path) -> None:
+    found = open_models({"HOLDFAST_MODELS": str(models)})
+    assert found is not None
+    together = found.encoder.embed(TALK)
+    assert np.array_equal(together, np.concatenate([found.encoder.embed([text]) for text in TALK]))
+    assert not found.encoder.embed(["  "]).any()
+
+
+def test_reranking_reads_the_first_hits_and_returns_the_same_ones(opened: Open, models: Path) -> None:
+    with opened(models) as memory:
+        _talk(memory)
+        plain = memory.search("When is the lesson and who has the trimmer?", limit=10)
+        ranked = memory.search("When is the lesson and who has the trimmer?", limit=10, rerank=True)
+        assert {hit.id for hit in ranked} == {hit.id for hit in plain}
+        assert _stages(ranked)["rerank"] >= 2 and "rerank" not in _stages(plain)
+
+
+def test_reranking_without_time_leaves_the_order(opened: Open, models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("holdfast.search.rerank.RERANK_S", 1e-6)
+    with opened(models) as memory:
+        _talk(memory)
+        plain, ranked = (
+            memory.search("When is the lesson and who has the trimmer?", rerank=on) for on in (False, True)
+        )
+        assert [hit.id for hit in ranked] == [hit.id for hit in plain] and _stages(ranked)["rerank"] == 0
+
+
+def test_reranking_without_the_models_says_what_to_install(opened: Open) -> None:
+    with opened(None) as memory, pytest.raises(InputError, match=r"pip install \./models"):
+        memory.search("Who has the trimmer?", rerank=True)
+
+
+def test_a_folder_without_weights_is_an_error(opened: Open, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"ask\.onnx"):
+        opened(tmp_path)
+
+
+@pytest.mark.parametrize(("threshold", "empty"), [(0.6, True), (0.4, False)])
+def test_a_question_that_is_unlikely_to_be_answered_gets_nothing(
+    opened: Open, tmp_path: Path, threshold: float, empty: bool
+) -> None:
+    with opened(write_models(tmp_path / "weights", threshold=threshold)) as memory:
+        _talk(memory)
+        hits = memory.search("Who has the trimmer?")
+        assert (hits == []) is empty
+        assert ("abstain" in _stages(hits)) is empty
+
+
+def test_a_file_that_is_not_the_pinned_one_costs_the_reading_and_nothing_else(
+    opened: Open, models: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(None) as memory:
+        _talk(memory)
+    with opened(models) as memory:
+        memory.flush()
+    monkeypatch.setattr("holdfast.models.ask.WeightsFile.run", _fail)
+    with opened(models) as memory:
+        hits = memory.search("What does the cat eat?")
+        assert hits[0].text == TALK[8]
+        assert hits.receipt.degraded is not None and "without the ask model" in hits.receipt.degraded
+
+
+def _fail(*given: object) -> None:
+    from holdfast.errors import ModelMisbehaved
+
+    raise ModelMisbehaved("the file is damaged")
+
+
+@pytest.mark.requirement("KEEP-3")
+def test_the_doctor_does_not_count_ask_vectors_as_foreign(opened: Open, models: Path) -> None:
+    with opened(models) as memory:
+        _talk(memory, [*TALK, LONG])
+        found = {one.check: one.count for one in memory.doctor().findings}
+        assert found["mixed fingerprints"] == 0
+
+
+@pytest.mark.requirement("KEEP-4")
+def test_an_erased_long_turn_leaves_no_ask_vector(opened: Open, models: Path) -> None:
+    with opened(models) as memory:
+        _talk(memory, [*TALK, LONG])
+        long = next(hit for hit in memory.search("Where is the violin?") if hit.text == LONG)
+        made = memory.erase(turn=long.id, prove=True)
+        assert made.proof is not None and made.proof.found == 0
+        assert memory.search("Where is the violin?") == [] or memory.search("Where is the violin?")[0].text != LONG
