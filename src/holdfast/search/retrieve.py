@@ -453,6 +453,8 @@ class Query:
     since: datetime | None = None
     until: datetime | None = None
     as_of: datetime | None = None
+    chars: int | None = None
+    """Characters of a turn that are read; all of them by default."""
 
 
 def barred(tables: CandidateTables, query: Query) -> NDArray[np.int64]:

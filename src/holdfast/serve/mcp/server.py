@@ -41,10 +41,12 @@ from mcp.types import (
 )
 from starlette.requests import Request
 
+from holdfast.admit.redact import masked
+from holdfast.admit.secrets import masked_text
 from holdfast.context.render import encode, encode_field
 from holdfast.errors import NotFound
 from holdfast.memory import Memory
-from holdfast.results import RecentExchanges, ThreadAnswer
+from holdfast.results import ContextAnswer, RecentExchanges, ThreadAnswer
 from holdfast.serve.errors import Failure, failure_of
 from holdfast.serve.http.auth import is_confined, namespace_of
 from holdfast.serve.mcp.text import McpSizes, TextFormatter
@@ -120,11 +122,11 @@ def read_resource(memory: Memory, formatter: TextFormatter, uri: str) -> ReadRes
 
 def _resource_text(memory: Memory, formatter: TextFormatter, uri: str) -> str:
     if uri.startswith(RECORD):
-        return formatter.format_whole(memory.why(unquote(uri.removeprefix(RECORD))))
+        return formatter.format_whole(masked(memory.why(unquote(uri.removeprefix(RECORD)))))
     if uri.startswith(SESSION):
         name = unquote(uri.removeprefix(SESSION))
         if turns := memory.thread(name):
-            return formatter.format(ThreadAnswer(name, tuple(turns)))
+            return formatter.format(masked(ThreadAnswer(name, tuple(turns))))
         raise NotFound(f"there is no session {name!r} in this namespace")
     raise MCPError(INVALID_PARAMS, f"there is no resource {uri!r}; use {RECORD}ID or {SESSION}NAME")
 
@@ -166,7 +168,7 @@ def summarise_recent(memory: Memory, formatter: TextFormatter, given: Mapping[st
     since = given.get("since") or _SINCE
     limit = tuned(memory.settings, McpSizes).prompt_exchanges
     found = memory.recent(limit, kind="exchange", since=since, session=given.get("session") or None)
-    history = formatter.format(RecentExchanges(tuple(found)))
+    history = formatter.format(masked(RecentExchanges(tuple(found))))
     text = f"{_REQUEST.format(since=since)}\n\n{history}"
     return GetPromptResult(description=_ABOUT, messages=[PromptMessage(role="user", content=TextContent(text=text))])
 
@@ -228,7 +230,7 @@ class ToolRunner:
                 confined, reads = _is_confined(context), verb.danger is Danger.READS
                 call_context = replace(self._call_context, confined=True) if confined else self._call_context
                 with self._memories.lend(_namespace(context), reads=reads, confined=confined) as memory:
-                    answer = call_verb(verb, memory, payload, call_context)
+                    answer = shown_to_model(call_verb(verb, memory, payload, call_context))
                 text = TextContent(text=self._formatter.format(answer))
                 return CallToolResult(content=[text], structured_content=plain(answer))
             except Exception as error:
@@ -257,6 +259,11 @@ class ToolRunner:
         return await anyio.to_thread.run_sync(work, limiter=limiter, abandon_on_cancel=True)
 
 
+def shown_to_model(answer: object) -> object:
+    """Return an answer without secrets (TRUST-4). A context has none, and its messages are the host's own."""
+    return answer if isinstance(answer, ContextAnswer) else masked(answer)
+
+
 def _namespace(context: Context) -> str | None:
     """Return the namespace of the request's header; stdio has no headers and one namespace."""
     return namespace_of(context.request.scope) if isinstance(context.request, Request) else None
@@ -268,7 +275,7 @@ def _is_confined(context: Context) -> bool:
 
 def error_text(failure: Failure) -> str:
     """Format a failure for a model; the message may quote the input, so it is escaped."""
-    return f"{failure.type}: {encode(failure.message)}\nWhat to do: {failure.advice}"
+    return f"{failure.type}: {encode(masked_text(failure.message))}\nWhat to do: {failure.advice}"
 
 
 # --- the server
