@@ -1,7 +1,7 @@
 """Secrets by the shape of their value: found, named and masked before a text leaves the log (ADMIT-7).
 
 The rules have gitleaks' shape (a prefix or a keyword, a pattern, a test of the value) and are our own. Each pattern
-reads a text once, no matter who wrote it: it begins with a fixed string and only where a run of its own characters begins,
+reads a text once, by anyone: it begins with a fixed string and only where a run of its own characters begins,
 and what repeats is possessive or bounded.
 """
 

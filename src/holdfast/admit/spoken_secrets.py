@@ -140,7 +140,7 @@ _STATES = frozenset(DATA["states"])
 _ADJECTIVE = re.compile(r"(?:ed|ing|able|ible|ous|ive|ful|less|ent|ant|ic|al|ly|est|en)$")
 
 
-# Arguments of commands, other languages, and keys next to a word that says so ------------------------------------------
+# Arguments of commands, other languages, and keys next to a word that says so -------------------------------------
 
 _TOOL = re.compile(r"\b(?:" + "|".join(DATA["tools"]) + ")")
 _ARGUMENT = re.compile(
