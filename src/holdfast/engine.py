@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 from holdfast.admit.extract import AdmitWeights
 from holdfast.index.blocks import BlockCache, IndexSizes
 from holdfast.model import Clock
-from holdfast.models.embedder import Embedder, GuardedEmbedder, open_embedder
+from holdfast.models.deadline import DeadlineExecutor
+from holdfast.models.embedder import Breaker, Embedder, GuardedEmbedder, open_embedder
 from holdfast.settings import Settings, tuned
 from holdfast.store.open import open_store
 from holdfast.worker.compactor import CompactionWorker
@@ -63,6 +64,7 @@ class Engine:
         admits = self.embedder is not None and settings.admit.enabled  # records come of embedded turns only
         admission = self._open_admission if admits else None
         encoder = None if self.ask is None else self.ask.encoder
+        self.asking = DeadlineExecutor("embedder"), Breaker("the embedder of searches", longest_wait_s=_LONGEST_WAIT_S)
         self.worker = Worker(self.store, self.embedder, tuned(settings, IndexSizes), admission, encoder)
         self.compaction = CompactionWorker(self._open_compactor, settings.compact.automatic, self.worker.wake)
         self.retrievals = RetrievalCounter(self.store, settings.janitor, clock)
@@ -164,6 +166,7 @@ class Engine:
             self._owned.close()
 
 
+_LONGEST_WAIT_S = 10.0  # until an embedder that hung is asked again
 _LOCK = threading.Lock()
 _OPENING: dict[str, threading.RLock] = {}
 """Locks by location, held while an engine is being opened."""

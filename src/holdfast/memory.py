@@ -49,6 +49,7 @@ from holdfast.model import (
     to_micros,
     utc_now,
 )
+from holdfast.models.deadline import DeadlineEmbedder
 from holdfast.models.embedder import Embedder, GuardedEmbedder
 from holdfast.settings import Settings, load_settings, tuned
 from holdfast.store.open import default_location, open_store
@@ -60,6 +61,7 @@ from holdfast.version import __version__
 from holdfast.worker.worker import FOREGROUND
 
 if TYPE_CHECKING:
+    from holdfast.admit.redact import Redaction
     from holdfast.gate.calibrate import Label
     from holdfast.gate.score import Signals
     from holdfast.results import (
@@ -85,6 +87,7 @@ if TYPE_CHECKING:
 
 MAX_RESULTS = 1000  # of a search, or of a page of recent turns or of a thread
 _INGEST_BATCH = 500  # turns per transaction: an interrupt loses at most this much progress, never an acknowledged turn
+_EMBEDDER_S = 2.0  # that a search waits for the vector of its question
 _STANDING_TOKENS = 500  # the frame takes 200, the rest is about ten short records
 
 _log = logging.getLogger("holdfast")
@@ -177,17 +180,27 @@ class Memory:
 
     # --- what verbs are given, checked
 
-    def _redacted(self, turn: NewTurn) -> NewTurn:
-        return redacted(turn, self._settings)
+    @property
+    def _redaction(self) -> Redaction | None:
+        if not self._settings.log.redact_secrets:
+            return None
+        from holdfast.admit.redact import redaction_of
+
+        return redaction_of(self._store, self._settings)
 
     def _session(self, session: str) -> str:
-        return check_name("session", session, self._settings.log)
+        return self._name("session", session)
+
+    def _name(self, what: str, name: str) -> str:
+        """Return a checked name, without secrets if these are redacted."""
+        checked, redaction = check_name(what, name, self._settings.log), self._redaction
+        return checked if redaction is None else redaction.name(checked)
 
     def _known_session(self, session: str) -> str:
         with self._store.snapshot(self.namespace) as view:
-            if view.session_number(self._session(session)) is None:
+            if view.session_number(known := self._session(session)) is None:
                 raise NotFound(f"there is no session {session!r} in this namespace")
-        return session
+        return known
 
     def _sample(self, sample: int) -> int:
         if isinstance(sample, bool) or not isinstance(sample, int) or sample < 0:
@@ -207,7 +220,8 @@ class Memory:
             raise InputError(
                 f"this is the memory of {self.namespace!r}, not of {user!r}; open Memory(…, namespace={user!r}) for it"
             )
-        self._store.bootstrap(self.namespace, self._session(session))
+        session = self._session(session)
+        self._store.bootstrap(self.namespace, session)
         with self._store.snapshot(self.namespace) as view:
             return Session(self.namespace, session, view.last_index(session) + 1)
 
@@ -246,8 +260,9 @@ class Memory:
             text, role=role, at=at, key=key, origin=origin, stability=stability, metadata=metadata, now=now,
             settings=self._settings.log,
         )  # fmt: skip
-        turns = [self._redacted(turn) for turn in read]
-        self._session(session)
+        redaction = self._redaction
+        turns = [redaction.turn(turn) for turn in read] if redaction else list(read)
+        session = self._session(session)
         if heartbeat:
             return None
         kept = self._store.append(self.namespace, session, turns, now)
@@ -267,12 +282,13 @@ class Memory:
         before the first is written.
         """
         now = self._shared.clock()
-        self._session(session)
+        session = self._session(session)
         read = [
             read_message(message, number=number, now=now, settings=self._settings.log)
             for number, message in enumerate(messages)
         ]
-        turns = [self._redacted(turn) for many in read for turn in many]
+        redaction = self._redaction
+        turns = [redaction.turn(turn) if redaction else turn for many in read for turn in many]
         while True:
             kept = self._append_new(session, turns, progress)
             if kept is not None:
@@ -356,10 +372,13 @@ class Memory:
             as_of=None if as_of is None else read_moment(as_of, now),
             rerank_s=seconds,
         )
+        # Without a vector in time the search goes on by words.
+        given = self._engine.embedder
+        bounded = None if given is None else DeadlineEmbedder(given, *self._engine.asking, _EMBEDDER_S)
         with FOREGROUND.call(), ExitStack() as open_views:
             names = [self.namespace] if self.namespace == GLOBAL else [self.namespace, GLOBAL]
             views = [(name, open_views.enter_context(self._store.snapshot(name))) for name in names]
-            hits = search(views, asked, engine.embedder, engine.cache, self._settings, now, ask=engine.ask)
+            hits = search(views, asked, bounded, engine.cache, self._settings, now, ask=engine.ask)
         # Not those of `global`: reading it must leave no trace there (INV-4).
         self._engine.retrievals.note(self.namespace, [hit.id for hit in hits if hit.namespace == self.namespace])
         return hits
@@ -518,6 +537,7 @@ class Memory:
         if not check_text("the text of a record", text, self._settings.log).strip():
             raise BadText("there is nothing to remember in an empty text")
         now = self._shared.clock()
+        text = redaction.masked(text) if (redaction := self._redaction) else text
         said: dict[str, object] = {
             "text": text,
             "kind": known_kind.value,
@@ -529,9 +549,9 @@ class Memory:
         if at is not None:
             said["said"] = to_micros(read_moment(at, now))
         if given := read_metadata(metadata, self._settings.log):
-            said["given"] = given
+            said["given"] = redaction.masked(given) if redaction else given
         if key is not None:
-            said["key"] = check_name("key", key, self._settings.log)
+            said["key"] = key = self._name("key", key)
         # Nobody else's key may stand in the way of the user's.
         own_key = key if key is None or origin == Origin.USER else f"{origin}\0{key}"
         record_id = new_id("r", now) if own_key is None else keyed_id("r", own_key)
@@ -790,7 +810,7 @@ class Memory:
         """Import the log of an export: all of it or nothing, and only what is not here yet."""
         from holdfast.upkeep.transfer import import_log
 
-        made = import_log(self._store, self.namespace, path, self._settings, self._redacted, progress)
+        made = import_log(self._store, self.namespace, path, self._settings, self._redaction, progress)
         self._engine.worker.wake(self.namespace)
         return made
 
@@ -811,6 +831,9 @@ class Memory:
         from holdfast.upkeep.erase import erase, read_scope
 
         scope, noun = read_scope(session, namespace, turn, record)
+        if session is not None and self._redaction:
+            with self._store.snapshot(self.namespace) as view:  # it may be older than the redaction
+                noun = noun if view.session_number(noun) is not None else self._session(noun)
         noun = noun if namespace else check_text(f"the {scope.value}", noun, self._settings.log)
         self._engine.retrievals.write(self.namespace)
 
@@ -845,6 +868,7 @@ class Memory:
 
         Views are derived in the target store, when a namespace is opened there.
         """
+        from holdfast.admit.redact import redaction_of
         from holdfast.upkeep.transfer import chosen_namespaces, copy_namespaces
 
         known = settings or load_settings()
@@ -854,7 +878,7 @@ class Memory:
         with closing(open_store(source, known.store)) as here:
             chosen = chosen_namespaces(here, namespaces)  # before the target is made: a mistyped name leaves nothing
             with closing(open_store(target, known.store)) as there:
-                return copy_namespaces(here, there, chosen, lambda turn: redacted(turn, known), progress)
+                return copy_namespaces(here, there, chosen, redaction_of(there, known), progress)
 
     @staticmethod
     def restore(
@@ -908,10 +932,10 @@ def _warn_of_other_text(turns: Sequence[NewTurn], kept: Sequence[Turn]) -> None:
             )
 
 
-def redacted(turn: NewTurn, settings: Settings) -> NewTurn:
-    """Mask secrets if log.redact_secrets is set: then not even the log keeps their values (ADMIT-7)."""
-    if not settings.log.redact_secrets:
-        return turn
-    from holdfast.admit.secrets import mask
+def warm_up(memory: Memory, rules: Iterable[str] = ()) -> None:
+    """Load what the first context of a process needs. Servers do this when they open; it has no deadline."""
+    from holdfast.context.assemble import Request
 
-    return replace(turn, text=mask(turn.text).text)
+    asked = [{"role": "user", "content": "ready?"}]
+    request = Request(memory.namespace, asked, DEFAULT_SESSION, 1000, tuple(rules), memory._shared.clock())
+    memory._engine.assembler.warm_up(request)

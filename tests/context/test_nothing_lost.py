@@ -12,8 +12,8 @@ from holdfast.memory import Memory
 from tests.support.memories import QUICK, Message, OpenMemory, user
 
 CALM = replace(QUICK, context=replace(QUICK.context, deadline_s=30.0, embedder_s=10.0))
-ALARM = "We went to the boathouse in Sopot and its alarm code was 7391."
-ASKED = "What was the alarm code of the boathouse in Sopot?"
+ALARM = "We went to the boathouse in Sopot and its berth number was 7391."
+ASKED = "What was the berth number of the boathouse in Sopot?"
 AROUND = "The committee met in the old hall and talked about the drains of the lower town at length. "
 
 

@@ -5,13 +5,16 @@ Each says on standard output what it has been told is safe: a line is printed on
 
 from __future__ import annotations
 
+import itertools
 import os
+import random
 import sys
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.errors import NotFound
 from holdfast.index.blocks import IndexSizes
 from holdfast.memory import Memory
 from holdfast.settings import Settings
@@ -75,6 +78,46 @@ def write(path: str, run: str, count: str) -> None:
     say("done")
 
 
+def live_until_killed(path: str, run: str) -> None:
+    """Every verb that writes, at random, on sessions that all share; what fails because another was faster is fine."""
+    from tests.worker.test_any_cuts import NAMES, PLACES, REPLIES, SAID
+
+    chance = random.Random(f"two writers {run}")
+    sizes = IndexSizes(tail=chance.choice((1, 4, 128)), vector_tail=chance.choice((1, 4, 256)), batch=16)
+    memory = Memory(path, "ana", embedder=HashEmbedder(), settings=Settings(_tuning=(sizes,)))
+    say("ready")
+
+    def text(role: str = "user") -> str:
+        said = chance.choice(SAID if role == "user" else REPLIES)
+        return said.format(name=chance.choice(NAMES), place=chance.choice(PLACES), number=chance.randrange(4, 8))
+
+    for number in itertools.count():
+        session = chance.choice(("a", "b"))
+        nouns = [one.id for one in (*memory.recent(9), *memory.recent(9, kind="record"))]
+        try:
+            match chance.choices(range(8), (40, 10, 6, 5, 3, 3, 2, 1))[0]:
+                case 0:
+                    role = chance.choice(("user", "user", "assistant"))
+                    memory.ingest(text(role), role=role, session=session, key=f"{run}-{number}")
+                case 1:
+                    memory.ingest_many([{"role": "user", "content": text()} for _ in range(3)], session=session)
+                case 2:
+                    memory.remember(text(), kind=chance.choice(("fact", "guidance")))
+                case 3 if nouns:
+                    memory.forget(chance.choice(nouns))
+                case 4 if nouns:
+                    memory.forget(chance.choice(nouns), undo=True)
+                case 5:
+                    memory.compact(session, force=True)
+                case 6 if turns := memory.recent(9):
+                    memory.erase(turn=chance.choice(turns).id)
+                case 7:
+                    memory.rebuild()
+        except NotFound:
+            continue  # the other process erased it, or there is no such session yet
+        say(number)
+
+
 def derive(path: str, log: str) -> None:
     """Derive whatever is left to derive, and end."""
     with Memory(path, "ana", embedder=LoggingEmbedder(log), settings=EAGER) as memory:
@@ -103,7 +146,15 @@ def compact(path: str) -> None:
 
 PROGRAMS = {
     program.__name__: program
-    for program in (write_until_killed, write_histories_until_killed, write, derive, open_new, compact)
+    for program in (
+        write_until_killed,
+        write_histories_until_killed,
+        live_until_killed,
+        write,
+        derive,
+        open_new,
+        compact,
+    )
 }
 
 if __name__ == "__main__":

@@ -38,7 +38,7 @@ def kill_after(child: subprocess.Popen[bytes], seconds: float) -> list[str]:
     child.stdout.close()
     child.stderr.close()
     child.wait()
-    assert errors == ""
+    assert errors == "", errors[-2000:]
     return said[: said.rfind(b"\n") + 1].decode().splitlines()
 
 

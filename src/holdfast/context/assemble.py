@@ -13,19 +13,23 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import datetime
+from importlib import import_module
 from operator import is_
 from typing import TYPE_CHECKING
 
+from holdfast.admit.secrets import masked_text
 from holdfast.context.budget import Allotment, KnownRules, Packing, Pieces, TierDecision, allot, known_rules
 from holdfast.context.render import FOLLOWED, ContextFrame, Item, render, skeleton
 from holdfast.context.rule_files import Node, Nodes, Rules
 from holdfast.context.tiers import (
+    EXCERPT_CHARS,
     ContextSizes,
     Conversation,
     TierCandidate,
     elevated,
     hard_and_soft,
     near_guidance,
+    passages_of,
     recalled,
     tail,
 )
@@ -240,6 +244,9 @@ class Assembler:
         self._secret: bytes | None = None
         self._executor = DeadlineExecutor("memory")
         self._breaker = Breaker("memory", longest_wait_s=_LONGEST_WAIT_S)
+        # Patterns that take longer to load than a turn may: the clock of the first context starts after that.
+        import_module("holdfast.admit.supersede")
+        import_module("holdfast.admit.spoken_secrets")
         self._embedder_executor = DeadlineExecutor("embedder")
         self._embedder_breaker = Breaker("the embedder of contexts", longest_wait_s=_LONGEST_WAIT_S)
         self._ask_breaker = Breaker("the ask model of contexts", longest_wait_s=_LONGEST_WAIT_S)
@@ -264,6 +271,10 @@ class Assembler:
         except Exception as error:  # a bug of ours must not take the host's reply
             _log.exception("%s: assembling the context failed", request.namespace)
             return self.untouched(request, f"{type(error).__name__}: {error}", started)
+
+    def warm_up(self, request: Request) -> None:
+        """Assemble once without a deadline: the first turn of a long-lived process finds everything loaded."""
+        self._assemble(request, Conversation(request.messages), time.perf_counter())
 
     def untouched(self, request: Request, why: str, started: float | None = None) -> Context:
         """Return the messages as they were, with the reason."""
@@ -296,10 +307,11 @@ class Assembler:
             turns: dict[str, Turn] = {}
             hits = self._search(query, request, view, views, bounded, turns, started)
         own = {turn.id: turn for turn in turns.values() if turn.namespace == request.namespace}
-        tiers[Tier.RECALLED] = recalled(hits, own, conversation)
-        steps.add("recalled", len(hits), hits.receipt.reason)
         words = frozenset(query_terms(query, ranking.question_terms))
-        packing = Packing(words, sizes, tuned(self._settings, IndexSizes))
+        index = tuned(self._settings, IndexSizes)
+        tiers[Tier.RECALLED] = recalled(hits, own, conversation, lambda text: passages_of(text, words, index))
+        steps.add("recalled", len(hits), hits.receipt.reason)
+        packing = Packing(words, sizes, index)
         made = allot(tiers, rendered.hard, rendered.hard_tokens, request.budget, pieces, packing, sizes, rendered.known)
         text, tokens = self._render(frame, made, rendered, request.budget)
         steps.add("packed", sum(map(len, made.tiers.values())), f"{tokens} of {request.budget} tokens")
@@ -314,7 +326,7 @@ class Assembler:
             tokens=tokens,
             frame_tokens=pieces.frame_tokens,
             counter=self._counter.name,
-            query=query,
+            query=masked_text(query),
             tiers=tier_uses(made, rendered, pieces),
             candidates=(*rendered.considered, *considered(made, pieces)),
             notices=(*nodes.notices, *filter(None, [made.left_out])),
@@ -347,7 +359,7 @@ class Assembler:
         most = min(max(request.budget // _TOKENS_A_CANDIDATE, _FEWEST), tuned(self._settings, ContextSizes).candidates)
         ask = self._ask and replace(self._ask, encoder=self._bounded(self._ask.encoder, self._ask_breaker))
         left = self._settings.context.deadline_s * _IN_TIME - (time.perf_counter() - started) - _PACKING_S
-        wanted = Query(query, limit=most, rerank_s=min(RERANK_CONTEXTS_S, max(left, 0.0)))
+        wanted = Query(query, limit=most, chars=EXCERPT_CHARS, rerank_s=min(RERANK_CONTEXTS_S, max(left, 0.0)))
         return search(named, wanted, embedder, self._cache, self._settings, request.now, turns, ask)
 
     def _render(self, frame: ContextFrame, made: Allotment, rendered: RulesInFrame, budget: int) -> tuple[str, int]:

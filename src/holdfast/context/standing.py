@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from holdfast.admit.secrets import masked_text
 from holdfast.context.assemble import items_of
 from holdfast.context.budget import Pieces
 from holdfast.context.render import ContextFrame, Item, render
@@ -35,8 +36,8 @@ def standing_section(
         if tier is None:
             continue
         items = tiers.setdefault(tier, [])
-        said = with_lead(record.text, record.metadata.get("lead"))
-        speaker = str(record.metadata.get("speaker") or "")
+        said = masked_text(with_lead(record.text, record.metadata.get("lead")))
+        speaker = masked_text(str(record.metadata.get("speaker") or ""))
         items.append(Item(record.id, said, record.provenance.value, record.kind.value, record.at, speaker))
         longer = render(frame, tiers)
         count = counter.count(longer)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
 
+from holdfast.admit.secrets import masked_text
 from holdfast.context.render import Item
 from holdfast.context.rule_files import Node, NodeKind
 from holdfast.errors import BadMessage
@@ -99,8 +100,10 @@ class Conversation:
 
     def shows(self, text: str, by_user: bool = False) -> bool:
         """Return True if the messages (of the user only, if asked) contain this text."""
-        wanted = plain(text)
         wholes, together = self._by_user if by_user else self._by_anyone
+        if len(text) > 2 * len(together) + _KEPT_CHARS:  # longer than all of them
+            return False
+        wanted = plain(text)
         return wanted in wholes or (len(wanted) >= _SHORT and wanted in together)
 
     @cached_property
@@ -348,7 +351,8 @@ def elevated(
     for one in found:
         record = one.record
         turns = [read[turn_id] for turn_id in record.turn_ids if turn_id in read]
-        item = Item(record.id, with_lead(record.text, record.metadata.get("lead")), "user", "guidance", record.at)
+        text = masked_text(with_lead(record.text, record.metadata.get("lead")))
+        item = Item(record.id, text, "user", "guidance", record.at)
         why_not = _why_not_elevated(one, turns, view, conversation)
         if not why_not and settings.context.seed_guidance:
             why_not = _why_not_by_the_seeds(one, related, settings)
@@ -428,27 +432,39 @@ def _rules_of(turns: Sequence[Turn], view: Snapshot) -> list[Record]:
     return [record for record in records if record.kind is Kind.GUIDANCE]
 
 
-def recalled(hits: Sequence[Hit], turns: Mapping[str, Turn], conversation: Conversation) -> list[TierCandidate]:
-    """Hits in the order of search. `turns` are those that were read of them, for their origin and speaker."""
+def recalled(
+    hits: Sequence[Hit], turns: Mapping[str, Turn], conversation: Conversation, cut: Callable[[str], str]
+) -> list[TierCandidate]:
+    """Hits in the order of search. `turns` are those that were read of them, for their origin and speaker; `cut` gives
+    the passages of a very long text that are worth showing.
+    """
     made = []
     for rank, hit in enumerate(hits, 1):
-        turn = turns.get(hit.id)
+        turn, shortened = turns.get(hit.id), False
         outdated, note = ("outdated ", OUTDATED) if hit.outdated_by else ("", "")
         if turn is not None:
-            item = _turn_item(turn, turn.text, f"{outdated}turn", note)
+            text = cut(turn.text)
+            if shortened := text != turn.text:
+                outdated, note = f"excerpt of {outdated}", f"{note}, {SHORTENED}" if note else SHORTENED
+            item = _turn_item(turn, text, f"{outdated}turn", note)
         else:
-            kind, text = f"{outdated}{hit.kind.value}", with_lead(hit.text, hit.lead)
-            item = Item(hit.id, text, hit.provenance.value, kind, hit.at, hit.speaker, note)
+            kind, text = f"{outdated}{hit.kind.value}", masked_text(with_lead(hit.text, hit.lead))
+            item = Item(hit.id, text, hit.provenance.value, kind, hit.at, masked_text(hit.speaker), note)
         visible = conversation.shows(hit.text)
         reason = "visible in the messages" if visible else f"found, rank {rank}"
         seq = 0 if turn is None else turn.seq
-        made.append(TierCandidate(item, reason, visible, hit.turn_ids, hit.score, hit.semantic, hit.words, seq=seq))
+        made.append(
+            TierCandidate(
+                item, reason, visible, hit.turn_ids, hit.score, hit.semantic, hit.words, whole=not shortened, seq=seq
+            )
+        )
     return made
 
 
 def _turn_item(turn: Turn, text: str, kind: str, note: str) -> Item:
     name = turn.metadata.get("speaker") or turn.metadata.get("name")
-    return Item(turn.id, text, turn.origin.value, kind, turn.at, name if isinstance(name, str) else "", note)
+    speaker = masked_text(name) if isinstance(name, str) else ""
+    return Item(turn.id, masked_text(text), turn.origin.value, kind, turn.at, speaker, note)
 
 
 def _shortened(text: str, most: int) -> str:
@@ -462,10 +478,24 @@ def _shortened(text: str, most: int) -> str:
 
 
 ELLIPSIS = "…"
-_EXCERPT_CHARS = 100_000  # of a text: what is longer is a document, and cutting it takes longer than a turn may
+EXCERPT_CHARS = 100_000  # of a text: what is longer is a document, and cutting it takes longer than a turn may
+_LONG_CHARS = 20_000  # a text above this is shown by passages, whatever room there is …
+_LONG_PASSAGES = 8  # … by this number of them
 
 
 _TELLING = 0.5  # a passage with less than this part of the best one's words is left out: it only fills
+
+
+@lru_cache(maxsize=16)  # a long text comes again with every turn of its session
+def _passages(text: str, size: int, least: int) -> tuple[Sequence[tuple[int, int]], Sequence[frozenset[str]]]:
+    """Return where the passages of a text stand, and the terms of each."""
+    cuts = split_passages(text, size, least)
+    return cuts, [frozenset(terms(text[start:stop])) for start, stop in cuts]
+
+
+def passages_of(text: str, words: Set[str], settings: IndexSizes) -> str:
+    """Return the best passages of a very long text; any other as it is."""
+    return excerpt(text, words, _LONG_PASSAGES, settings) if len(text) > _LONG_CHARS else text
 
 
 def excerpt(text: str, words: Set[str], passages: int, settings: IndexSizes) -> str:
@@ -473,10 +503,10 @@ def excerpt(text: str, words: Set[str], passages: int, settings: IndexSizes) -> 
 
     A word of the question that few passages of the text hold says more about which one is meant.
     """
-    cuts = split_passages(text[:_EXCERPT_CHARS], settings.passage_words, settings.passages_from)
+    cuts, contents = _passages(text[:EXCERPT_CHARS], settings.passage_words, settings.passages_from)
     if len(cuts) <= passages:
         return text
-    held = [words & set(terms(text[start:stop])) for start, stop in cuts]
+    held = [words & one for one in contents]
     counts = Counter(term for one in held for term in one)
     worth = [sum(1 / counts[term] for term in one) for one in held]
     ranked = sorted(range(len(cuts)), key=lambda number: (-worth[number], number))[:passages]
@@ -489,6 +519,6 @@ def excerpt(text: str, words: Set[str], passages: int, settings: IndexSizes) -> 
         start, stop = cuts[number]
         parts.append(text[start:stop])
         after = number + 1
-    if after < len(cuts) or len(text) > _EXCERPT_CHARS:
+    if after < len(cuts) or len(text) >= EXCERPT_CHARS:
         parts.append(ELLIPSIS)
     return " ".join(parts)

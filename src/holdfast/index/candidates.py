@@ -5,7 +5,7 @@ Columns are laid out by document number, so that words, vectors and filters meet
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
@@ -145,43 +145,46 @@ def read_pool(view: Snapshot, namespace: str, space: Space, cache: BlockCache, m
     refs = tuple(view.document_blocks(space))
     done = view.cursor(words_stage(space))
     key, state = (namespace, space, "documents"), (refs, done)
+    before = cache.last(key)
     known = cache.get(key, state, partial(_assemble, view, space, refs))
     fresh = _fresh(view, space, known, bool(refs), done)
-    if fresh is None:  # what waits is other than what is known
-        return _reread(view, space, known, done, key, state, cache, max_chars)
-    if not fresh:
+    if fresh is not None and not fresh:
         return known.pool
-    grown = _Known(
-        known.indexed,
-        _extend(known.pool, fresh, [_wait(document, max_chars) for document in fresh]),
-        [*known.documents, *fresh],
-    )
-    cache.keep(key, state, grown, grown.nbytes)
-    return grown.pool
-
-
-def _reread(
-    view: Snapshot,
-    space: Space,
-    known: _Known,
-    done: int,
-    key: Hashable,
-    state: Hashable,
-    cache: BlockCache,
-    max_chars: int,
-) -> Pool:
-    """The pool with what waits in this snapshot. It may be older than what is known, which then stays known."""
-    documents = view.documents(space, done, _ALL)
-    before = {document.num: (document, one) for document, one in zip(known.documents, known.pool.waiting, strict=True)}
-    waiting = []
-    for document in documents:
-        same, one = before.get(document.num, (None, None))
-        waiting.append(one if one is not None and same == document else _wait(document, max_chars))
-    pool = _extend(known.indexed, documents, waiting) if documents else known.indexed
+    if fresh is not None and known.documents:
+        waiting = [*known.pool.waiting, *_wait_all(fresh, None, max_chars)]
+        grown = _Known(known.indexed, _extend(known.pool, fresh, waiting[-len(fresh) :]), [*known.documents, *fresh])
+        cache.keep(key, state, grown, grown.nbytes)
+        return grown.pool
+    # What waits is other than what is known. A snapshot may be older than what is known, which then stays known.
+    documents = _newest(view, space, done) if fresh is None else fresh
+    waited = _wait_all(documents, before if isinstance(before, _Known) else None, max_chars)
+    pool = _extend(known.indexed, documents, waited) if documents else known.indexed
     if documents != known.documents[: len(documents)]:
-        read = _Known(known.indexed, pool, documents)
+        read = _Known(known.indexed, pool, list(documents))
         cache.keep(key, state, read, read.nbytes)
     return pool
+
+
+_MOST_WAITING = 512
+"""Documents outside the index that a search looks at, the newest. While an import is derived there may be thousands:
+reading each at 50 µs would take longer than a turn may."""
+_MOST_WEIGHED = 128
+"""Of these, the ones whose sentences are weighed at 150 µs each: as many as wait when no import is under way."""
+
+
+def _newest(view: Snapshot, space: Space, done: int) -> Sequence[Document]:
+    return view.documents(space, max(done, view.end(space) - _MOST_WAITING), _ALL)
+
+
+def _wait_all(documents: Sequence[Document], before: _Known | None, max_chars: int) -> list[Waiting]:
+    """Return the waiting documents as they will be indexed; those that were read before are not read again."""
+    known = {} if before is None else dict(zip([one.num for one in before.documents], before.pool.waiting, strict=True))
+    same = {} if before is None else {document.num: document for document in before.documents}
+    first = len(documents) - _MOST_WEIGHED
+    return [
+        known[one.num] if one.num in known and same[one.num] == one else _wait(one, max_chars, number >= first)
+        for number, one in enumerate(documents)
+    ]
 
 
 def _fresh(view: Snapshot, space: Space, known: _Known, indexed: bool, done: int) -> Sequence[Document] | None:
@@ -193,12 +196,14 @@ def _fresh(view: Snapshot, space: Space, known: _Known, indexed: bool, done: int
     """
     count = len(known.documents)
     if not count:
-        return view.documents(space, done, _ALL)
+        return _newest(view, space, done)
+    last = known.documents[-1]
+    if view.end(space) - last.num > _MOST_WAITING:
+        return None
     if indexed and space is not Space.RECORD:
-        last = known.documents[-1]
         read = view.documents(space, last.num - 1, _ALL)
         return read[1:] if read and read[0] == last else None
-    read = view.documents(space, done, _ALL)
+    read = view.documents(space, known.documents[0].num - 1, _ALL)
     return read[count:] if read[:count] == known.documents else None
 
 
@@ -214,13 +219,13 @@ def narrowed(pool: Pool, gone: Sequence[int], sort: int | None = None) -> Pool:
     )
 
 
-def _wait(document: Document, max_chars: int) -> Waiting:
+def _wait(document: Document, max_chars: int, weighed: bool) -> Waiting:
     """A waiting document as it will be indexed."""
     counts = term_counts(document.text[:max_chars])
     held = {term: min(count, 255) for term, count in counts.items()}  # so that indexing changes no score
     for term in speaker_terms(document.speaker) if document.speaker else ():
         held.setdefault(term, 1)
-    return Waiting(document.num, held, counts.total(), marks_of(document.text), prior_of(document))
+    return Waiting(document.num, held, counts.total(), marks_of(document.text), prior_of(document) if weighed else 0)
 
 
 def _assemble(view: Snapshot, space: Space, refs: Sequence[BlockRef]) -> tuple[_Known, int]:

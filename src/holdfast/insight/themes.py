@@ -22,6 +22,7 @@ from typing import TypeVar
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from holdfast.admit.redact import masked_turn
 from holdfast.admit.secrets import mask
 from holdfast.errors import ModelError, ModelMisbehaved, ModelUnavailable
 from holdfast.index.blocks import BlockCache, IndexSizes
@@ -240,7 +241,7 @@ def _even_sample(nums: Numbers, most: int) -> Numbers:
 
 def _read_sample(view: Snapshot, nums: Numbers, settings: ThemeSizes) -> _Sample:
     read = view.turns([int(num) for num in nums])
-    turns = [read[int(num)] for num in nums if int(num) in read]
+    turns = [masked_turn(read[int(num)], settings.chars) for num in nums if int(num) in read]
     words = [read_words(turn.text[: settings.chars]) for turn in turns]
     weights = np.array([min(1.0, len(one.terms) / settings.telling) for one in words], np.float32)
     before = np.full(len(turns), -1, np.int64)
@@ -399,7 +400,7 @@ def _usual_spelling(forms: Counter[str]) -> str:
 
 def _theme_data(theme: Theme) -> object:
     turns = [
-        {"role": turn.role.value, "at": turn.at.date().isoformat(), "text": mask(turn.text).text[:_MAX_TURN_CHARS]}
+        {"role": turn.role.value, "at": turn.at.date().isoformat(), "text": turn.text[:_MAX_TURN_CHARS]}
         for turn in theme.examples
     ]
     return {"words": theme.words, "turns": turns}

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import secrets
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -23,6 +25,9 @@ _STABILITY = {Role.USER: 0.5, Role.ASSISTANT: 0.25}  # LOG-2
 _OTHER_STABILITY = 0.2  # LOG-2
 
 
+_UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
+
 def check_name(what: str, name: object, settings: LogSettings) -> str:
     """Return the name, or raise BadText with the reason why it cannot be used."""
     if not isinstance(name, str):
@@ -31,6 +36,10 @@ def check_name(what: str, name: object, settings: LogSettings) -> str:
         raise BadText(f"a {what} must not be empty")
     if "\x00" in name:
         raise BadText(f"a {what} must not contain NUL")
+    if what == "namespace":  # two that look the same are the same
+        name = unicodedata.normalize("NFC", name)
+        if unseen := _UNSEEN.search(name):
+            raise BadText(f"a namespace must not contain control characters or direction marks: {unseen[0]!a}")
     try:
         size = len(name.encode())
     except UnicodeEncodeError as error:

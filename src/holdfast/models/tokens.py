@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from holdfast.errors import InputError, MissingExtra
 from holdfast.models.embedder import shipped_vocabulary
+from holdfast.text.words import parts
 
 if TYPE_CHECKING:
     from holdfast.settings import TokenSettings
@@ -105,7 +106,8 @@ class TokenEstimator:
         costs = self._pieces
         if len(costs) > _CACHED_PIECES:
             costs.clear()
-        return math.ceil(self._margin * sum(map(costs.__getitem__, PIECES.findall(text))))
+        # A long text is read part by part: no other thread runs while a pattern does.
+        return math.ceil(self._margin * sum(sum(map(costs.__getitem__, PIECES.findall(part))) for part in parts(text)))
 
 
 class _PieceCosts(dict[str, float]):

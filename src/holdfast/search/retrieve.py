@@ -468,6 +468,8 @@ class Query:
     until: datetime | None = None
     as_of: datetime | None = None
     rerank_s: float = 0.0  # seconds that reranking may take
+    chars: int | None = None
+    """Characters of a turn that are read; all of them by default."""
 
 
 def barred(tables: CandidateTables, query: Query) -> NDArray[np.int64]:

@@ -112,10 +112,10 @@ _PROVENANCE_OF_ROLE = {
 }
 
 
-def read_nouns(tables: CandidateTables, positions: Sequence[int]) -> dict[int, Turn | Record]:
+def read_nouns(tables: CandidateTables, positions: Sequence[int], chars: int | None = None) -> dict[int, Turn | Record]:
     found: dict[int, Turn | Record] = {}
     for table, start, nums in zip(tables.parts, tables.starts, tables.numbers(positions), strict=True):
-        read = table.view.turns(nums) if table.space is Space.TURN else table.view.records(nums)
+        read = table.view.turns(nums, chars) if table.space is Space.TURN else table.view.records(nums)
         found.update({start + num: noun for num, noun in read.items()})
     return found
 
@@ -205,6 +205,7 @@ class HitCollector:
 _AS_WELL = 0.8  # of the words that the earlier holds: the later is about what was asked too
 _RELATED = 0.33  # of its nearness: "I moved to Ghent" is less near to "where do I live?" than "I live in Porto"
 _ASKED_CHARS = 400
+_COMPARED_CHARS = 20_000  # of two texts, one of which may have replaced the other
 _QUESTION = re.compile(
     r"\w[\"'”’)]*\s?[?？؟][\"'”’) ]*$|^(?:who|what|when|where|which|why|how|tell me|remind me|list|summari[sz]e|do"
     r"|does|did|is|are|was|were|can|could|will|would|have|has)\b",
@@ -281,8 +282,8 @@ def _among(nouns: Mapping[int, Turn | Record], links: Sequence[tuple[int, int]])
 
 def _asks_for_old(older: str, newer: str, named: frozenset[str]) -> bool:
     """Return True if the question names something that only the older one has: then the older one is wanted."""
-    only = named.intersection(terms(older))
-    return bool(only) and not only <= set(terms(newer))
+    only = named.intersection(terms(older[:_COMPARED_CHARS])) if named else named
+    return bool(only) and not only <= set(terms(newer[:_COMPARED_CHARS]))
 
 
 def _replaced(older: Turn | Record, newer: Turn | Record, of: Provenance, by: Provenance) -> bool:
@@ -557,7 +558,7 @@ def _read(
 ) -> None:
     """Read the hits; the first few are compared, so that none comes before what replaced it."""
     most = max(_read_at_once(query), compared)
-    nouns, cosines = read_nouns(tables, order[:most]), hit_scores.cosines.exactly(order[:most])
+    nouns, cosines = read_nouns(tables, order[:most], query.chars), hit_scores.cosines.exactly(order[:most])
     first = {at: nouns[at] for at in order[:compared] if at in nouns}
     outdated: dict[int, int] = {}
     if compared > 1:
@@ -578,7 +579,7 @@ def _read(
         part, rest = rest[:most], rest[most:]
         unread = [at for at in part if at not in nouns]
         if unread:
-            nouns, cosines = read_nouns(tables, unread) | nouns, hit_scores.cosines.exactly(part)
+            nouns, cosines = read_nouns(tables, unread, query.chars) | nouns, hit_scores.cosines.exactly(part)
         words = held_words(tables, terms, part)
         for at in part:
             newer = first.get(outdated.get(at, -1))
@@ -626,7 +627,7 @@ def _successors(
     for at, noun in first.items():
         if at not in linked or not isinstance(noun, Turn):
             continue
-        held = set(terms_asked).intersection(terms(noun.text))
+        held = set(terms_asked).intersection(terms(noun.text[:_COMPARED_CHARS]))
         for record in view.records_of(noun):
             if record.superseded_by is None or len(held.intersection(terms(record.text))) * 2 < len(held):
                 continue

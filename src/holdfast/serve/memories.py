@@ -10,8 +10,8 @@ from contextlib import contextmanager, nullcontext
 from datetime import datetime, timedelta
 from typing import Self
 
-from holdfast.errors import Closed, HoldfastError, InputError, NamespaceRequired, Refused
-from holdfast.memory import Memory
+from holdfast.errors import Closed, HoldfastError, InputError, ModelError, NamespaceRequired, Refused
+from holdfast.memory import Memory, warm_up
 from holdfast.model import Clock, Entry, utc_now
 from holdfast.models.embedder import Embedder
 from holdfast.search.search import GLOBAL
@@ -53,8 +53,11 @@ class Memories:
         self._closed = False
         self._used: dict[str, None] = {}
         if self.namespace is not None:  # a store that cannot be opened should fail at the start
-            self._root()
             self._used[self.namespace] = None
+            try:
+                warm_up(self._root())
+            except ModelError as error:  # a model that does not answer yet
+                _log.warning("warming up: %s", error)
 
     @contextmanager
     def lend(self, namespace: str | None = None, *, reads: bool = False, confined: bool = False) -> Iterator[Memory]:

@@ -155,10 +155,13 @@ class Snapshot:
         where = "WHERE log.ns = :ns AND log.id IN :ids AND log.entry = 'turn'"
         return {turn.id: turn for turn in self._turns(where, ids=list(turn_ids))}
 
-    def turns(self, seqs: Sequence[int]) -> dict[int, Turn]:
-        """Return turns by their place in the log."""
-        where = "WHERE log.ns = :ns AND log.seq IN :seqs AND log.entry = 'turn'"
-        return {turn.seq: turn for turn in self._turns(where, seqs=[int(seq) for seq in seqs])}
+    def turns(self, seqs: Sequence[int], chars: int | None = None) -> dict[int, Turn]:
+        """Return turns by their place in the log; with `chars`, with no more than the beginning of a text."""
+        where, asked = "WHERE log.ns = :ns AND log.seq IN :seqs AND log.entry = 'turn'", [int(seq) for seq in seqs]
+        if chars is None:
+            return {turn.seq: turn for turn in self._turns(where, seqs=asked)}
+        rows = self._tx.rows(f"{statements.BEGINNINGS} {where}", seqs=asked, chars=chars)
+        return {turn.seq: turn for turn in self._read_turns(rows)}
 
     def thread(self, session: str, after: int, limit: int) -> list[Turn]:
         """Return the turns of a session behind an index, in order."""

@@ -11,6 +11,7 @@ import re
 import threading
 import unicodedata
 from collections import Counter
+from collections.abc import Iterator
 
 import Stemmer
 
@@ -252,11 +253,34 @@ def sentence_ends(line: str) -> list[int]:
     return [match.end() - 1 for match in _END.finditer(f" {line}")]  # a blank before its first word, as in _split
 
 
+_PART_CHARS = 100_000
+_SPACE = re.compile(r"\s")
+
+
+def parts(text: str) -> Iterator[str]:
+    """Yield a long text in parts that begin with white space, so that no word is cut."""
+    start = 0
+    while len(text) - start > _PART_CHARS:
+        space = _SPACE.search(text, start + _PART_CHARS, start + 2 * _PART_CHARS)
+        stop = space.start() if space else start + 2 * _PART_CHARS
+        yield text[start:stop]
+        start = stop
+    yield text[start:]
+
+
 def split_passages(text: str, words: int, at_least: int) -> list[tuple[int, int]]:
     """Return (start, stop) of passages of about `words` words, none if the text has at most `at_least` words.
 
     Passages end at the end of a sentence or line if there is one near, and cover all words.
     """
+    if len(text) > 2 * _PART_CHARS:  # the words of megabytes are not listed at once
+        found: list[tuple[int, int]] = []
+        start = 0
+        for part in parts(text):
+            cuts = split_passages(part, words, 0)
+            found += [(start + first, start + last) for first, last in cuts]
+            start += len(part)
+        return found
     if len(text) <= 2 * at_least:  # too short even if all words had one letter
         return []
     spans = [found.span() for found in _SPACED_WORD.finditer(text)]

@@ -89,8 +89,10 @@ def atomic_file(path: Path) -> Iterator[Path]:
         yield part
         _sync(part, os.O_RDWR)
         os.replace(part, path)
-    except BaseException:
+    except BaseException as error:
         part.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise InputError(f"cannot write {path}: {error.strerror or error}. Is there room on the disk?") from error
         raise
     if os.name == "posix":  # other systems cannot open folders and do not need this
         _sync(path.parent, os.O_RDONLY)

@@ -9,17 +9,17 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import replace
 from datetime import datetime
 from itertools import accumulate
 from pathlib import Path
 from typing import BinaryIO
 
+from holdfast.admit.redact import Redaction
 from holdfast.errors import InputError, NotFound
-from holdfast.log.acts import Line, TurnLine
-from holdfast.model import Entry, NewTurn
+from holdfast.log.acts import Line
+from holdfast.model import Entry
 from holdfast.results import CopiedNamespace, CopyResult, ExportResult, ImportResult
 from holdfast.search.search import GLOBAL
 from holdfast.settings import Settings
@@ -27,7 +27,6 @@ from holdfast.store.store import Store
 from holdfast.upkeep.backup import Progress, atomic_file
 from holdfast.upkeep.export import FORMAT, ExportHeader, ExportReader, ExportWriter
 
-Redact = Callable[[NewTurn], NewTurn]
 Source = str | os.PathLike[str] | BinaryIO
 """A path, or an open binary file."""
 
@@ -53,7 +52,12 @@ def export_log(store: Store, namespace: str, target: Source, now: datetime, prog
 
 
 def import_log(
-    store: Store, namespace: str, source: Source, settings: Settings, redact: Redact, progress: Progress | None
+    store: Store,
+    namespace: str,
+    source: Source,
+    settings: Settings,
+    redact: Redaction | None,
+    progress: Progress | None,
 ) -> ImportResult:
     """Validate the whole file, then write all of it in one transaction, or nothing."""
     start = time.perf_counter()
@@ -72,7 +76,7 @@ def import_log(
         second_pass = ExportReader(file, settings)
         with _error_location(source, second_pass):
             lines = _with_progress(second_pass.lines(second_pass.header()), total // 2, total, progress)
-            taken = store.import_lines(namespace, (_redacted(line, redact) for line in lines))
+            taken = store.import_lines(namespace, map(redact.line, lines) if redact else lines)
     seconds = round(time.perf_counter() - start, 3)
     return ImportResult(
         _name(source), namespace, header.namespace, taken.turns, taken.acts, taken.known, taken.left_out, seconds,
@@ -81,7 +85,7 @@ def import_log(
 
 
 def copy_namespaces(
-    source: Store, target: Store, chosen: Sequence[str], redact: Redact, progress: Progress | None = None
+    source: Store, target: Store, chosen: Sequence[str], redact: Redaction | None, progress: Progress | None = None
 ) -> CopyResult:
     """Copy the logs of these namespaces between stores of any engine, one transaction per namespace.
 
@@ -95,7 +99,7 @@ def copy_namespaces(
     for name, done in zip(chosen, starts, strict=True):
         with source.snapshot(name) as view:
             lines = _with_progress(view.lines(), done, total, progress)
-            taken = target.import_lines(name, (_redacted(line, redact) for line in lines))
+            taken = target.import_lines(name, map(redact.line, lines) if redact else lines)
         copied.append(CopiedNamespace(name, taken.turns, taken.acts, taken.known, taken.left_out, taken.erased))
     seconds = round(time.perf_counter() - start, 3)
     return CopyResult(source.location, target.location, tuple(copied), seconds)
@@ -113,12 +117,6 @@ def chosen_namespaces(source: Store, names: Sequence[str] | None) -> list[str]:
 def _log_length(store: Store, name: str) -> int:
     with store.snapshot(name) as view:
         return sum(view.line_counts().values())
-
-
-def _redacted(line: Line, redact: Redact) -> Line:
-    if not isinstance(line, TurnLine) or (turn := redact(line.turn)) is line.turn:
-        return line
-    return replace(line, turn=turn)
 
 
 def _check_global(header: ExportHeader, namespace: str) -> None:

@@ -12,6 +12,7 @@ from typing import cast
 
 from holdfast.errors import HoldfastError
 from holdfast.log.parts import Content
+from holdfast.memory import warm_up
 from holdfast.model import Metadata
 from holdfast.models.deadline import DeadlineExecutor
 from holdfast.models.tokens import open_counter
@@ -56,7 +57,7 @@ class ContextEngine:
         """Load what assembling needs: the first call takes longer than the deadline."""
         if self._memories.namespace is not None:
             with self._memories.lend() as memory:
-                memory.context([{"role": "user", "content": "ready?"}], rules=self._rules)
+                warm_up(memory, self._rules)
 
     def bootstrap(self, params: Params) -> Result:
         """Create a session; calling it twice changes nothing."""

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from hashlib import blake2b
 
+from jinja2 import pass_context
+from markupsafe import Markup
+
+from holdfast.admit.secrets import masked_text
 from holdfast.insight.history import IN_PLACE
 from holdfast.model import Decision, Record, Turn
 from holdfast.results import Bin, DayStats
@@ -28,8 +32,31 @@ class ShortText:
     """Number of characters that are not shown."""
 
 
+_MARGIN = 400
+"""Characters behind the limit that are read for a secret that begins before it."""
+
+
 def shorten(text: str, limit: int) -> ShortText:
     return ShortText(text[:limit], max(len(text) - limit, 0))
+
+
+@pass_context
+def _shorten(context: Mapping[str, object], text: str, limit: int) -> ShortText:
+    """Return the beginning of a text; a secret that the limit cuts is masked whole."""
+    shown = str(finalize(context, str(text[: limit + _MARGIN])))
+    return ShortText(shown[:limit], max(len(text) - limit, 0))
+
+
+@pass_context
+def finalize(context: Mapping[str, object], value: object) -> object:
+    """Mask secrets in everything that a page shows, unless it was asked to reveal them (TRUST-4)."""
+    if not isinstance(value, str) or isinstance(value, Markup) or context.get("reveal"):
+        return value
+    return masked_text(value)
+
+
+def has_secrets(text: str) -> bool:
+    return masked_text(text) != text
 
 
 def size(count: float) -> str:
@@ -86,12 +113,13 @@ FILTERS = {
     "clock": _clock,
     "date": _date,
     "day": _day,
+    "has_secrets": has_secrets,
     "moment": _moment,
     "number": lambda count: f"{count:,}",
     "percent": lambda share: f"{share:.0%}",
     "plain": _plain,
     "plural": plural,
-    "shorten": shorten,
+    "shorten": _shorten,
     "size": size,
     "split_ids": split_ids,
     "two": lambda value: f"{value:.2f}",

@@ -231,7 +231,8 @@ def text(inspector: Inspector, request: PageRequest) -> Response:
     with inspector.memory(request) as memory, memory.view as view:
         found = find(view, request.require("id"))
     name = "turn" if isinstance(found, Turn) else "record"
-    return PlainTextResponse(found.text, headers={"Content-Disposition": f'attachment; filename="{name}.txt"'})
+    shown = found.text if request.get("reveal") else mask(found.text).text
+    return PlainTextResponse(shown, headers={"Content-Disposition": f'attachment; filename="{name}.txt"'})
 
 
 # --- search and themes

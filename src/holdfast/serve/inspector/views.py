@@ -16,7 +16,7 @@ from holdfast.context.rule_files import Rules
 from holdfast.errors import InputError
 from holdfast.memory import Memory
 from holdfast.serve.errors import failure_of
-from holdfast.serve.inspector.format import FILTERS
+from holdfast.serve.inspector.format import FILTERS, finalize
 from holdfast.serve.memories import Memories
 from holdfast.settings import tuned
 from holdfast.version import __version__
@@ -52,6 +52,8 @@ PAGES = (
     ("/inspector/settings", "Settings"),
 )
 _SEE_OTHER = 303
+_REVEALING = ("turn.html", "record.html")
+"""Pages on which a button shows the secrets of one turn or record."""
 
 
 @dataclass(frozen=True)
@@ -145,6 +147,7 @@ class Inspector:
             "namespace": request.namespace or self.memories.namespace,
             "limits": self.settings,
             "version": __version__,
+            "reveal": template in _REVEALING and request.get("reveal") is not None,
         }
         return HTMLResponse(self._templates.get_template(template).render(shared | values), code)
 
@@ -164,6 +167,7 @@ def _load_templates() -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(
+        finalize=finalize,
         loader=FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=True,  # always and everywhere: stored text is never markup
         undefined=StrictUndefined,

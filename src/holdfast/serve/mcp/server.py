@@ -31,10 +31,12 @@ from mcp.types import (
 )
 from starlette.requests import Request
 
+from holdfast.admit.redact import masked
+from holdfast.admit.secrets import masked_text
 from holdfast.context.render import encode, encode_field
 from holdfast.errors import NotFound, Refused
 from holdfast.memory import Memory
-from holdfast.results import ThreadAnswer
+from holdfast.results import ContextAnswer, ThreadAnswer
 from holdfast.serve.errors import Failure, failure_of
 from holdfast.serve.http.auth import is_confined, namespace_of
 from holdfast.serve.mcp.text import McpSizes, TextFormatter
@@ -114,11 +116,11 @@ def read_resource(memory: Memory, formatter: TextFormatter, uri: str) -> ReadRes
 
 def _resource_text(memory: Memory, formatter: TextFormatter, uri: str) -> str:
     if uri.startswith(RECORD):
-        return formatter.format_whole(memory.why(unquote(uri.removeprefix(RECORD))))
+        return formatter.format_whole(masked(memory.why(unquote(uri.removeprefix(RECORD)))))
     if uri.startswith(SESSION):
         name = unquote(uri.removeprefix(SESSION))
         if turns := memory.thread(name):
-            return formatter.format(ThreadAnswer(name, tuple(turns)))
+            return formatter.format(masked(ThreadAnswer(name, tuple(turns))))
         raise NotFound(f"there is no session {name!r} in this namespace")
     raise MCPError(INVALID_PARAMS, f"there is no resource {uri!r}; use {RECORD}ID or {SESSION}NAME")
 
@@ -185,7 +187,8 @@ class ToolRunner:
                 confined, reads = _is_confined(context), verb.danger is Danger.READS
                 call_context = replace(self._call_context, confined=True) if confined else self._call_context
                 with self._memories.lend(_namespace(context), reads=reads, confined=confined) as memory:
-                    answer, note = self._answer(verb, memory, payload, call_context)
+                    found, note = self._answer(verb, memory, payload, call_context)
+                answer = shown_to_model(found)
                 text = TextContent(text=self._formatter.format(answer) + note)
                 structured = plain(answer) if self._offer.structured else None
                 return CallToolResult(content=[text], structured_content=structured)
@@ -231,6 +234,11 @@ class ToolRunner:
         return await anyio.to_thread.run_sync(work, limiter=limiter, abandon_on_cancel=True)
 
 
+def shown_to_model(answer: object) -> object:
+    """Return an answer without secrets (TRUST-4). A context has none, and its messages are the host's own."""
+    return answer if isinstance(answer, ContextAnswer) else masked(answer)
+
+
 def _namespace(context: Context) -> str | None:
     """Return the namespace of the request's header; stdio has no headers and one namespace."""
     return namespace_of(context.request.scope) if isinstance(context.request, Request) else None
@@ -242,7 +250,7 @@ def _is_confined(context: Context) -> bool:
 
 def error_text(failure: Failure) -> str:
     """Format a failure for a model; the message may quote the input, so it is escaped."""
-    return f"{failure.type}: {encode(failure.message)}\nWhat to do: {failure.advice}"
+    return f"{failure.type}: {encode(masked_text(failure.message))}\nWhat to do: {failure.advice}"
 
 
 # --- the server
