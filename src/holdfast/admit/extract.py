@@ -18,6 +18,7 @@ from holdfast.admit.secrets import mask
 from holdfast.gate.own_words import own_words
 from holdfast.gate.reader import READER_VERSION, SentenceReading, read_sentences
 from holdfast.model import Kind, Provenance, Role, Turn
+from holdfast.rules.detect import asks_for_good
 from holdfast.settings import AdmitSettings
 from holdfast.text.time import read_spans
 from holdfast.text.words import sentences
@@ -288,10 +289,11 @@ class DeterministicExtractor:
         return kept + slight[: self._settings.slight_per_turn]
 
     def _is_rule(self, one: SentenceReading) -> bool:
-        """Return whether a sentence of the user's own is a standing rule, or a bare order that obliges somebody."""
+        """Return whether a sentence of the user's own is a standing rule, a bare order or a standing request."""
         worth = one.worth >= self._settings.worth
         orders = worth and one.norm >= _NORM and _ORDERS.match(one.text.replace("’", "'")) is not None
-        return one.own >= self._settings.own_rule and (one.rule >= self._settings.rule or orders)
+        asks = asks_for_good(one.text)
+        return one.own >= self._settings.own_rule and (one.rule >= self._settings.rule or orders or asks)
 
     def _leans(self, read: Sequence[SentenceReading], group: Sequence[int], number: int) -> bool:
         """Return whether a sentence cannot be understood without the kept one before it; a rule goes with rules."""

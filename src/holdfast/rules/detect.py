@@ -64,13 +64,39 @@ def norms(text: str, in_doubt: bool = False, own: float = 0.0) -> list[Norm]:
     text = text[:_MOST_CHARS]
     pasted = [(part.start, part.end) for part in own_words(text).parts]
     least = NORM_IN_DOUBT if in_doubt else NORM
-    return [_norm(one) for one in read_sentences(text, pasted=pasted) if one.own >= own and _lays_down(one, least)]
+    read = read_sentences(text, pasted=pasted)
+    found = [one for one in read if one.own >= own and _lays_down(one, least)]
+    return [_norm(one) for one in found if len(read) == 1 or _is_item(text, one) or _stands_alone(one, least)]
+
+
+_STANDING = re.compile(
+    r"(?:could|can|would|will) you\b.{0,200}\b(?:from now on|in (?:the )?future|going forward|always|every time)\b",
+    re.IGNORECASE,
+)
+_ITEM = re.compile(r"[ \t]*(?:[-*+•–—]|\d{1,3}[.)]|\([a-z\d]{1,3}\))[ \t]")
+
+
+def asks_for_good(sentence: str) -> bool:
+    """Return True for a question that asks for something from now on: "could you always …?"."""
+    return _STANDING.match(sentence) is not None
+
+
+def _is_item(text: str, one: SentenceReading) -> bool:
+    """Return True for an item of a list, which is read with the line over it: "British spelling" under "Rules:"."""
+    return _ITEM.match(text, text.rfind("\n", 0, one.start) + 1) is not None
+
+
+def _stands_alone(one: SentenceReading, least: float) -> bool:
+    """Return True if a sentence is a rule without its neighbours too: what follows a list of rules need not be one."""
+    return any(_lays_down(again, least) for again in read_sentences(one.text)) or one.rule >= RULE
 
 
 def _lays_down(one: SentenceReading, least: float) -> bool:
     if " " not in one.text or one.text.startswith("#") or one.text.endswith(":"):
         return False  # a heading, or what announces a list
-    return one.rule >= RULE or (one.norm >= least and not one.text.endswith("?"))
+    if one.text.endswith("?"):
+        return one.rule >= RULE or asks_for_good(one.text)
+    return one.rule >= RULE or one.norm >= least
 
 
 def _norm(one: SentenceReading) -> Norm:
