@@ -420,8 +420,7 @@ class Retriever:
     speaker: Speaker | None
     replies: bool
     """The question asks for what the assistant said."""
-    encoder: Embedder | None = None
-    """The ask encoder, if it is installed."""
+    encoder: Embedder | None = None  # of the ask models, if they are installed
 
     def ask(
         self, text: str, stage: Callable[[str, int, str], None] = lambda name, count, note: None

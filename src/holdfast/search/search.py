@@ -349,8 +349,7 @@ def search(
     tables = _read_tables(views, query, cache, settings)
     speaker = named_speaker(tables.parts[0], query.text, ranking)
     replies = asks_for_replies(query.text)
-    encoder = None if ask is None else ask.encoder
-    retriever = Retriever(tables, embedder, cache, ranking, speaker, replies, encoder)
+    retriever = Retriever(tables, embedder, cache, ranking, speaker, replies, ask.encoder if ask else None)
     watch.stage("shelves", tables.count, "turns and records that may be found")
     answer = retriever.ask(query.text, watch.stage)
     windows = _windows(retriever, asked, now)
