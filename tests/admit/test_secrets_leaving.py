@@ -90,7 +90,7 @@ def test_what_mcp_answers_holds_no_secret(tmp_path: Path) -> None:
     asked: list[tuple[str, dict[str, object]]] = [("search", {"query": one.text[:60]}) for one in KINDS]
     asked += [("recent", {"limit": 100}), ("themes", {"since": "1 day ago"}), ("why", {"id": turns[0].id})]
     with in_process(tmp_path / "memory.db", embedder="static") as model:
-        shown = [model.prompt()]
+        shown: list[str] = []
         for verb, payload in asked:
             result = model.ask(f"memory_{verb}", payload)
             assert not result.is_error

@@ -15,6 +15,7 @@ from typing import Protocol
 
 from holdfast.admit import floor as junk
 from holdfast.admit.secrets import mask
+from holdfast.gate.durability import weigh_apart
 from holdfast.gate.own_words import own_words
 from holdfast.gate.reader import READER_VERSION, SentenceReading, read_sentences
 from holdfast.model import Kind, Provenance, Role, Turn
@@ -238,6 +239,9 @@ _ORDERS = re.compile(
     r"(?:(?:and|so|but|please|also|then|just|from now on)[, ]+){0,3}(?:never|always|don't|do not)\b", re.IGNORECASE
 )
 """A short order out of the blue, which the reader takes for a norm and no rule: "Never book flights before 9 am"."""
+_PRONOUN = re.compile(r"(?:and |but |so |also )*(?:he|she|it|they|that|those|these|his|her|their|its)\b", re.IGNORECASE)
+_PLAIN_WORDS, _PLAIN_WORTH, _PLAIN_DURABLE = 8, 0.1, 0.7
+"""A plain short statement ("I'm a baker.") says too little for the reader: the score of its form decides with it."""
 _LEAD_CHARS = 240
 _GAP_CHARS = 3  # between two sentences of one record: more is a paste or a list
 _GROUP_WORDS = 60
@@ -275,8 +279,8 @@ class DeterministicExtractor:
         for number, one in enumerate(read):
             if one.own < (self._settings.own / 2 if number in asked else self._settings.own):
                 continue
-            stands = one.alone >= self._settings.alone or bool(_lead(before, read, number))
-            worth = one.worth >= self._settings.worth and not _announces(one.text)
+            stands = self._is_alone(one) or bool(_lead(before, read, number))
+            worth = (one.worth >= self._settings.worth or _is_plain(one)) and not _announces(one.text)
             if number in asked or self._is_rule(one) or (worth and stands):
                 if groups and groups[-1][-1] == number - 1 and self._leans(read, groups[-1], number):
                     groups[-1].append(number)
@@ -295,13 +299,17 @@ class DeterministicExtractor:
         asks = asks_for_good(one.text)
         return one.own >= self._settings.own_rule and (one.rule >= self._settings.rule or orders or asks)
 
+    def _is_alone(self, one: SentenceReading) -> bool:
+        """Return whether a sentence can be understood without the one before it; "He works there." cannot."""
+        return one.alone >= self._settings.alone and _PRONOUN.match(one.text) is None
+
     def _leans(self, read: Sequence[SentenceReading], group: Sequence[int], number: int) -> bool:
         """Return whether a sentence cannot be understood without the kept one before it; a rule goes with rules."""
         last, one = read[group[-1]], read[number]
         is_rule = [self._is_rule(last), self._is_rule(one)]
         beside = one.start - last.start - len(last.text) <= _GAP_CHARS
         words = sum(len(read[at].text.split()) for at in (*group, number))
-        return one.alone < self._settings.alone and beside and is_rule[0] == is_rule[1] and words <= _GROUP_WORDS
+        return not self._is_alone(one) and beside and is_rule[0] == is_rule[1] and words <= _GROUP_WORDS
 
     def _candidate(
         self,
@@ -326,7 +334,7 @@ class DeterministicExtractor:
             notes["explicit"] = request
         else:
             confidence = min(confidence, max(round(max(best.worth, best.rule), 2), _IMPLIED))
-        if ones[0].alone < self._settings.alone and (lead := _lead(before, read, group[0])):
+        if not self._is_alone(ones[0]) and (lead := _lead(before, read, group[0])):
             notes["lead"] = lead
         if speaker := turn.metadata.get("speaker") or turn.metadata.get("name"):
             notes["speaker"] = speaker
@@ -343,6 +351,13 @@ class DeterministicExtractor:
             criterion=READER_VERSION,
             notes=notes,
         )
+
+
+def _is_plain(one: SentenceReading) -> bool:
+    """Return whether a short sentence has the form of a lasting statement."""
+    if len(one.text.split()) > _PLAIN_WORDS or one.worth < _PLAIN_WORTH:
+        return False
+    return weigh_apart([one.text])[0].whole >= _PLAIN_DURABLE
 
 
 def _announces(sentence: str) -> bool:

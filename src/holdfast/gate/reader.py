@@ -45,7 +45,7 @@ Piece = tuple[int, tuple[int, ...], int]
 """Segment, tokens and number of a sentence; the number is -1 for what stands between two."""
 
 
-class Window(NamedTuple):
+class TurnWindow(NamedTuple):
     """One input: token ids, the segment of each, and for each sentence its tokens and the features of its form."""
 
     ids: list[int]
@@ -69,12 +69,12 @@ def sentence_spans(text: str) -> list[Span]:
 
 def turn_windows(
     text: str, spans: Sequence[Span], previous: str = "", same_speaker: bool = False, pasted: Sequence[Span] = ()
-) -> list[Window]:
+) -> list[TurnWindow]:
     """Build the inputs for a turn whose sentences are to be judged, in order; a long turn takes several."""
     pieces = list(_pieces(text, spans, pasted))
     flat = [token for _, tokens, _ in pieces for token in tokens]
     earlier = _encode(previous[-_PREVIOUS * _CHARS :])[-_PREVIOUS:]
-    found: list[Window] = []
+    found: list[TurnWindow] = []
     start = at = 0
     while at < len(pieces):
         first = at
@@ -105,7 +105,7 @@ def _pieces(text: str, spans: Sequence[Span], pasted: Sequence[Span]) -> Iterato
         at = end
 
 
-def _window(pieces: Sequence[Piece], flat: Sequence[int], start: int, end: int, earlier: Sequence[int]) -> Window:
+def _window(pieces: Sequence[Piece], flat: Sequence[int], start: int, end: int, earlier: Sequence[int]) -> TurnWindow:
     before, after = flat[max(0, start - _BEFORE) : start], flat[end : end + _AFTER]
     ids, segments = [CLS, *before], [_SAID] + [_AROUND] * len(before)
     sentences: list[Span] = []
@@ -118,19 +118,19 @@ def _window(pieces: Sequence[Piece], flat: Sequence[int], start: int, end: int, 
     segments += [_AROUND] * (len(after) + 1)
     opens = flat[: min(_HEAD, max(0, start - _BEFORE))]
     closes = flat[max(len(flat) - _TAIL, end + _AFTER) :]
-    for segment, tokens in ((_OPENS, opens), (_CLOSES, closes), (_EARLIER, earlier)):
-        if tokens:
-            ids += [*tokens, SEP]
-            segments += [segment] * (len(tokens) + 1)
-    return Window(ids, segments, sentences, [])
+    for segment, around in ((_OPENS, opens), (_CLOSES, closes), (_EARLIER, earlier)):
+        if around:
+            ids += [*around, SEP]
+            segments += [segment] * (len(around) + 1)
+    return TurnWindow(ids, segments, sentences, [])
 
 
-def pair_tokens(old: str, new: str) -> Window:
+def pair_tokens(old: str, new: str) -> TurnWindow:
     """Build the input for two statements, the older first."""
     first, second = _encode(old)[:_STATEMENT], _encode(new)[:_STATEMENT]
     ids = [CLS, *first, SEP, *second, SEP]
     segments = [_SAID] * (len(first) + 2) + [_SECOND] * (len(second) + 1)
-    return Window(ids, segments, [(0, len(ids))], [[0.0] * FEATURES])
+    return TurnWindow(ids, segments, [(0, len(ids))], [[0.0] * FEATURES])
 
 
 _QUOTE_MARKS = re.compile(r"[\"“”„«»]")
@@ -199,7 +199,7 @@ class Network:
         self._layers = [TransformerLayer(weights, f"layers.{number}", int(heads)) for number in range(int(layers))]
         self._head, self._head_bias = weights["head.weight"].T.copy(), weights["head.bias"]
 
-    def run(self, window: Window) -> Floats:
+    def run(self, window: TurnWindow) -> Floats:
         """Return the logits of each sentence of one input."""
         ids, segments = np.array(window.ids), np.array(window.segments)
         x = token_table().of(window.ids) + self._positions[: len(ids)] + self._segments[segments]
