@@ -14,6 +14,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import datetime
 from operator import is_
+from typing import TYPE_CHECKING
 
 from holdfast.context.budget import Allotment, KnownRules, Packing, Pieces, TierDecision, allot, known_rules
 from holdfast.context.render import FOLLOWED, ContextFrame, Item, render, skeleton
@@ -31,8 +32,7 @@ from holdfast.context.tiers import (
 from holdfast.errors import HoldfastError, InputError
 from holdfast.index.blocks import BlockCache, IndexSizes
 from holdfast.model import Hits, Stage, Turn
-from holdfast.models.deadline import DeadlineEmbedder, DeadlineExecutor
-from holdfast.models.embedder import Breaker, Embedder
+from holdfast.models.embedder import Breaker, DeadlineEmbedder, DeadlineExecutor, Embedder
 from holdfast.models.tokens import TokenCounter, open_counter
 from holdfast.results import Considered, Context, ContextItem, ContextReceipt, Message, Tier, TierUse
 from holdfast.search.question import Ranking
@@ -41,7 +41,11 @@ from holdfast.search.search import GLOBAL, search
 from holdfast.settings import Settings, tuned
 from holdfast.store.snapshot import Snapshot
 from holdfast.store.store import Store
+from holdfast.store.types import Space
 from holdfast.text.words import query_terms
+
+if TYPE_CHECKING:
+    from holdfast.context.profile import ProfileEntry
 
 # --- The operator's rules as rendered in the frame, cached while the files do not change
 # (CTX-7).
@@ -191,7 +195,7 @@ def tier_uses(made: Allotment, rendered: RulesInFrame, pieces: Pieces) -> tuple[
     uses = [TierUse(Tier.HARD.value, len(rendered.considered), len(rendered.hard), rendered.hard_tokens, None)]
     candidates = Counter(decision.tier for decision in made.decided)
     candidates[Tier.SOFT] += len(made.behind)
-    for tier in (Tier.TAIL, Tier.SOFT, Tier.ELEVATED, Tier.RECALLED):
+    for tier in (Tier.TAIL, Tier.SOFT, Tier.ELEVATED, Tier.PROFILE, Tier.RECALLED):
         items = made.tiers.get(tier, [])
         uses.append(TierUse(tier.value, candidates[tier], len(items), pieces.tier(tier, items), made.limits.get(tier)))
     return tuple(uses)
@@ -199,6 +203,7 @@ def tier_uses(made: Allotment, rendered: RulesInFrame, pieces: Pieces) -> tuple[
 
 _log = logging.getLogger("holdfast.context")
 
+_RECALLED_WHOLE = 12  # records
 _IN_TIME = 0.9  # of the deadline the work may take: the rest is for giving the answer
 _LONGEST_WAIT_S = 10.0  # what hung is tried again after this at the latest
 _TOKENS_A_CANDIDATE = 12  # an item takes 20 at least, so there are half as many again as fit
@@ -229,6 +234,7 @@ class Assembler:
         self._rules = Rules()
         self._rule_cache = RuleCache(self._counter)
         self._secret: bytes | None = None
+        self._profiles: dict[str, tuple[tuple[object, ...], list[ProfileEntry]]] = {}  # by namespace, with its state
         self._executor = DeadlineExecutor("memory")
         self._breaker = Breaker("memory", longest_wait_s=_LONGEST_WAIT_S)
         self._embedder_executor = DeadlineExecutor("embedder")
@@ -283,11 +289,18 @@ class Assembler:
             near = near_guidance(view, request.namespace, query, bounded, self._cache, self._settings, sizes.guidance)
             tiers[Tier.ELEVATED] = elevated(near, view, conversation, self._embedder, self._settings)
             steps.add("guidance", len(near))
+            entries = self._entries(request, view)
             turns: dict[str, Turn] = {}
             hits = self._search(query, request, view, views, bounded, turns)
         own = {turn.id: turn for turn in turns.values() if turn.namespace == request.namespace}
         tiers[Tier.RECALLED] = recalled(hits, own, conversation)
         steps.add("recalled", len(hits), hits.receipt.reason)
+        if entries:
+            from holdfast.context.profile import discreet, profile_candidates
+
+            tiers[Tier.RECALLED] = discreet(tiers[Tier.RECALLED], query)
+            tiers[Tier.PROFILE] = profile_candidates(entries, query, conversation, hits)
+        steps.add("profile", len(tiers.get(Tier.PROFILE, ())))
         words = frozenset(query_terms(query, ranking.question_terms))
         packing = Packing(words, sizes, tuned(self._settings, IndexSizes))
         made = allot(tiers, rendered.hard, rendered.hard_tokens, request.budget, pieces, packing, sizes, rendered.known)
@@ -318,6 +331,20 @@ class Assembler:
             self._secret = self._store.secret()
         return ContextFrame.of(self._secret, session, namespace)
 
+    def _entries(self, request: Request, view: Snapshot) -> list[ProfileEntry]:
+        """Return facts for the profile, cached by records and day; none if there are so few that recall shows all."""
+        if view.end(Space.RECORD) <= _RECALLED_WHOLE:
+            return []
+        from holdfast.context.profile import read_entries
+
+        state = (view.end(Space.RECORD), len(view.retired()), len(view.hidden(Space.RECORD)), request.now.date())
+        kept = self._profiles.get(request.namespace)
+        if kept is None or kept[0] != state:
+            if len(self._profiles) >= _MOST_KEPT:
+                self._profiles.clear()
+            kept = self._profiles[request.namespace] = (state, read_entries(view, request.now))
+        return kept[1]
+
     def _bounded_embedder(self) -> DeadlineEmbedder | None:
         if self._embedder is None:
             return None
@@ -338,7 +365,8 @@ class Assembler:
         if request.namespace != GLOBAL:
             named.append((GLOBAL, views.enter_context(self._store.snapshot(GLOBAL))))
         most = min(max(request.budget // _TOKENS_A_CANDIDATE, _FEWEST), tuned(self._settings, ContextSizes).candidates)
-        return search(named, Query(query, limit=most), embedder, self._cache, self._settings, request.now, turns)
+        asked = Query(query, limit=most, current=request.session)
+        return search(named, asked, embedder, self._cache, self._settings, request.now, turns)
 
     def _render(self, frame: ContextFrame, made: Allotment, rendered: RulesInFrame, budget: int) -> tuple[str, int]:
         """The block and its tokens. A counter for which lines do not add up is obeyed too: recall gives way."""

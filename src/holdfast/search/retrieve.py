@@ -453,6 +453,8 @@ class Query:
     since: datetime | None = None
     until: datetime | None = None
     as_of: datetime | None = None
+    current: str | None = None
+    """The session that asks; the seed's ranker prefers its turns."""
 
 
 def barred(tables: CandidateTables, query: Query) -> NDArray[np.int64]:
