@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import closing, nullcontext
 from pathlib import Path
@@ -29,6 +31,11 @@ os.environ["HOLDFAST_MODELS"] = "none"  # tests of the ask models say so themsel
 laws.register_profile("at any pace", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 laws.register_profile("quick", parent=laws.get_profile("at any pace"), max_examples=10)  # make quick
 laws.load_profile("at any pace")
+
+os.environ["TZ"] = "UTC"  # people read local times
+time.tzset()
+os.environ.pop("XDG_CONFIG_HOME", None)
+os.environ["HOME"] = tempfile.mkdtemp(prefix="holdfast-home-")  # no test reads the settings of whoever runs it
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

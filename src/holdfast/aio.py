@@ -21,18 +21,18 @@ from holdfast.settings import Settings
 from holdfast.text.time import Moment
 
 if TYPE_CHECKING:
+    from holdfast.context.profile import ProfilePage
     from holdfast.gate.score import Signals
-    from holdfast.results import (
+    from holdfast.results import Context, ImportResult
+    from holdfast.upkeep.findings import Diagnosis
+    from holdfast.upkeep.results import (
         BackupResult,
-        Context,
         CopyResult,
         EraseResult,
         ExportResult,
-        ImportResult,
         JanitorResult,
         RestoreResult,
     )
-    from holdfast.upkeep.findings import Diagnosis
 
 Given = ParamSpec("Given")
 Answer = TypeVar("Answer")
@@ -183,8 +183,30 @@ class AsyncMemory:
         origin: str = "user",
         session: str | None = None,
         at: Moment | None = None,
+        upsert: bool = False,
     ) -> Record:
-        return await _in_thread(self._memory.remember, text, kind, key, metadata, origin, session, at)
+        return await _in_thread(self._memory.remember, text, kind, key, metadata, origin, session, at, upsert)
+
+    async def update(
+        self, noun_id: str, text: str | None = None, kind: str | None = None, origin: str = "user"
+    ) -> Record:
+        return await _in_thread(self._memory.update, noun_id, text, kind, origin)
+
+    async def get(self, noun_id: str) -> Turn | Record:
+        return await _in_thread(self._memory.get, noun_id)
+
+    async def records(
+        self,
+        kind: str | None = None,
+        about: str | None = None,
+        query: str | None = None,
+        limit: int = 50,
+        before: str | None = None,
+    ) -> list[Record]:
+        return await _in_thread(self._memory.records, kind, about, query, limit, before)
+
+    async def profile(self, tokens: int = 700, sensitive: bool = True) -> ProfilePage:
+        return await _in_thread(self._memory.profile, tokens, sensitive)
 
     async def forget(self, noun_id: str, undo: bool = False) -> Decision:
         return await _in_thread(self._memory.forget, noun_id, undo)
@@ -251,8 +273,9 @@ class AsyncMemory:
         record: str | None = None,
         prove: bool = False,
         progress: Progress | None = None,
+        last: bool = False,
     ) -> EraseResult:
-        return await _in_thread(self._memory.erase, session, namespace, turn, record, prove, progress)
+        return await _in_thread(self._memory.erase, session, namespace, turn, record, prove, progress, last)
 
     async def backup(self, path: str | os.PathLike[str], progress: Progress | None = None) -> BackupResult:
         return await _in_thread(self._memory.backup, path, progress)

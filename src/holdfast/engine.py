@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING
 from holdfast.admit.extract import AdmitWeights
 from holdfast.index.blocks import BlockCache, IndexSizes
 from holdfast.model import Clock
-from holdfast.models.deadline import DeadlineExecutor
-from holdfast.models.embedder import Breaker, Embedder, GuardedEmbedder, open_embedder
+from holdfast.models.embedder import Breaker, DeadlineExecutor, Embedder, GuardedEmbedder, open_embedder
 from holdfast.settings import Settings, tuned
 from holdfast.store.open import open_store
 from holdfast.worker.compactor import CompactionWorker

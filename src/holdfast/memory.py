@@ -15,7 +15,7 @@ from holdfast.engine import Engine, Progress, open_guarded
 from holdfast.errors import BadText, Closed, FlushTimeout, InputError, ModelError, NotFound, StoreError
 from holdfast.index.blocks import words_stage
 from holdfast.index.vectors import vectors_stage
-from holdfast.insight.lookup import find, read_thread, recent_exchanges, recent_turns
+from holdfast.insight.lookup import find, keyed_version, list_records, read_thread, recent_exchanges, recent_turns
 from holdfast.log.acts import Marker, erased_turn, places_with_erased
 from holdfast.log.messages import (
     align,
@@ -49,8 +49,7 @@ from holdfast.model import (
     to_micros,
     utc_now,
 )
-from holdfast.models.deadline import DeadlineEmbedder
-from holdfast.models.embedder import Embedder, GuardedEmbedder
+from holdfast.models.embedder import DeadlineEmbedder, Embedder, GuardedEmbedder
 from holdfast.settings import Settings, load_settings, tuned
 from holdfast.store.open import default_location, open_store
 from holdfast.store.snapshot import Snapshot
@@ -62,28 +61,31 @@ from holdfast.worker.worker import FOREGROUND
 
 if TYPE_CHECKING:
     from holdfast.admit.redact import Redaction
+    from holdfast.context.profile import ProfilePage
     from holdfast.gate.calibrate import Label
     from holdfast.gate.score import Signals
     from holdfast.results import (
         ActiveView,
-        BackupResult,
         Calibration,
         Compaction,
         Context,
-        CopyResult,
-        EraseResult,
-        ExportResult,
         History,
         ImportResult,
-        JanitorResult,
         Pair,
-        RestoreResult,
         StandingSection,
         Stats,
         Themes,
         Tuning,
     )
     from holdfast.upkeep.findings import Diagnosis
+    from holdfast.upkeep.results import (
+        BackupResult,
+        CopyResult,
+        EraseResult,
+        ExportResult,
+        JanitorResult,
+        RestoreResult,
+    )
 
 MAX_RESULTS = 1000  # of a search, or of a page of recent turns or of a thread
 _INGEST_BATCH = 500  # turns per transaction: an interrupt loses at most this much progress, never an acknowledged turn
@@ -513,6 +515,16 @@ class Memory:
         with self._store.snapshot(self.namespace) as view:
             return standing_section(view, self._store.secret(), self.namespace, budget, counter)
 
+    def profile(self, tokens: int = 700, sensitive: bool = True) -> ProfilePage:
+        """Return a page about the owner of this memory by its current records, grouped, with the standing rules."""
+        from holdfast.context.profile import make_profile, read_entries
+        from holdfast.models.tokens import open_counter
+
+        budget, counter = _tokens("tokens", tokens), open_counter(self._settings.tokens)
+        with self._store.snapshot(self.namespace) as view:
+            entries = read_entries(view, self._shared.clock())
+        return make_profile(entries, self.namespace, budget, sensitive, counter)
+
     # --- the operator's acts
 
     def remember(
@@ -524,8 +536,10 @@ class Memory:
         origin: str = "user",
         session: str | None = None,
         at: Moment | None = None,
+        upsert: bool = False,
     ) -> Record:
-        """Store an explicit memory, without a gate. A key that was used before returns its first record.
+        """Store an explicit memory, without a gate. A key that was used before returns its record, or with `upsert`
+        gets the new text.
 
         `origin` says who wrote it: the user, an `agent`, or another product (`imported`). What an agent writes is a
         record of the user's turns in that session (default: the last one) if they bear it out, else the agent's own
@@ -555,12 +569,54 @@ class Memory:
         # Nobody else's key may stand in the way of the user's.
         own_key = key if key is None or origin == Origin.USER else f"{origin}\0{key}"
         record_id = new_id("r", now) if own_key is None else keyed_id("r", own_key)
+        older: Record | None = None
+        if upsert:
+            if own_key is None:
+                raise InputError("upsert needs the key of the record that is to be replaced")
+            with self._store.snapshot(self.namespace) as view:
+                record_id, older = keyed_version(view, own_key, text)
+            if older is not None:
+                said["given"] = {**read_metadata(metadata, self._settings.log), "corrects": older.id}
         self._store.act(self.namespace, Action(Entry.REMEMBER, record_id, now, said), once=True)
         self._engine.worker.wake(self.namespace)
         with self._store.snapshot(self.namespace) as view:
             record = view.record(record_id)
         assert record is not None
+        if older is not None:
+            self.forget(older.id)
         return record
+
+    def update(self, noun_id: str, text: str | None = None, kind: str | None = None, origin: str = "user") -> Record:
+        """Correct a record, or confirm it as it stands: the old one is forgotten for one in the user's own name."""
+        old = self.get(noun_id)
+        if isinstance(old, Turn):
+            raise InputError(f"{noun_id} is a turn, which is kept as it was said; forget it, or remember a new text")
+        new_kind = old.kind.value if kind is None else _read_kind(kind).value
+        if text is not None and (text.strip(), new_kind) == (old.text.strip(), old.kind.value):
+            text = None
+        given = {"corrects": old.id} if text is not None or kind is not None else {"pins": old.id}
+        made = self.remember(old.text if text is None else text, new_kind, metadata=given, origin=origin)
+        self.forget(old.id)
+        return made
+
+    def get(self, noun_id: str) -> Turn | Record:
+        """Return one turn or record by its id, also one that was replaced or forgotten."""
+        with self._store.snapshot(self.namespace) as view:
+            return find(view, check_text("an id", noun_id, self._settings.log))
+
+    def records(
+        self,
+        kind: str | None = None,
+        about: str | None = None,
+        query: str | None = None,
+        limit: int = 50,
+        before: str | None = None,
+    ) -> list[Record]:
+        """List the current records that name `about` and contain all words of `query`, newest first, page by page."""
+        behind = None if before is None else check_text("an id", before, self._settings.log)
+        known_kind, most = None if kind is None else _read_kind(kind), self._limit(limit)
+        with self._store.snapshot(self.namespace) as view:
+            return list_records(view, known_kind, about, query, most, behind)
 
     def _written_by(self, origin: str, text: str, kind: Kind, session: str | None) -> dict[str, object]:
         """Return what another's memory is stored as, instead of the user's."""
@@ -822,14 +878,19 @@ class Memory:
         record: str | None = None,
         prove: bool = False,
         progress: Progress | None = None,
+        last: bool = False,
     ) -> EraseResult:
         """Destroy a session, a turn, a record or all of this namespace, with everything derived from it.
+
+        With `last` only the last turn of the session.
 
         By exact name, for good: the log, the views and the bytes in the files. `prove` searches them for what was
         there. What stays is a tombstone without content, so that it does not come back with the next history.
         """
         from holdfast.upkeep.erase import erase, read_scope
 
+        if last:
+            turn, session = self._last_turn(session, turn), None
         scope, noun = read_scope(session, namespace, turn, record)
         if session is not None and self._redaction:
             with self._store.snapshot(self.namespace) as view:  # it may be older than the redaction
@@ -849,6 +910,14 @@ class Memory:
             return remade, None
 
         return erase(self._store, self.namespace, scope, noun, self._shared.clock(), settle, prove)
+
+    def _last_turn(self, session: str | None, turn: str | None) -> str:
+        if session is None or turn is not None:
+            raise InputError("last erases the last turn of a session: give session=NAME with it, and no turn")
+        turns = self.thread(self._known_session(session))
+        if not turns:
+            raise NotFound(f"the session {session!r} has no turn")
+        return turns[-1].id
 
     def backup(self, path: str | os.PathLike[str], progress: Progress | None = None) -> BackupResult:
         """Copy the whole store, every namespace in it, while others write; the copy is checked."""

@@ -502,16 +502,26 @@ _FIXED = frozenset(_fixed_names())
 """Settings of version 0.1 that became constants: an old settings file may still name them."""
 
 
+def config_file(environ: Mapping[str, str] = os.environ) -> str | None:
+    """Return the settings file: the one that HOLDFAST_CONFIG names, else that of `holdfast init` (XDG_CONFIG_HOME)."""
+    if path := environ.get("HOLDFAST_CONFIG"):
+        return path
+    home = environ.get("HOME") or environ.get("USERPROFILE")
+    folder = environ.get("XDG_CONFIG_HOME") or (home and os.path.join(home, ".config"))
+    return os.path.join(folder, "holdfast", "config.toml") if folder else None
+
+
 def load_settings(environ: Mapping[str, str] = os.environ) -> Settings:
-    """Return the defaults, changed by the TOML file HOLDFAST_CONFIG and then by variables: HOLDFAST_MERGE__SAME=.9 sets
-    merge.same, HOLDFAST_GATE__WEIGHTS__NOVELTY=.4 one of the gate's weights.
+    """Return the defaults, changed by the settings file (`config_file`) and then by variables: HOLDFAST_MERGE__SAME=.9
+    sets merge.same, HOLDFAST_GATE__WEIGHTS__NOVELTY=.4 one of the gate's weights.
     """
     data: dict[str, Any] = {}
-    if path := environ.get("HOLDFAST_CONFIG"):
+    path = config_file(environ)
+    if path and (environ.get("HOLDFAST_CONFIG") or os.path.exists(path)):
         try:
             data = tomllib.loads(Path(path).read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-            raise InputError(f"cannot read the settings file {path} (HOLDFAST_CONFIG): {error}") from error
+            raise InputError(f"cannot read the settings file {path}: {error}") from error
     for name, value in environ.items():
         *groups, setting = name.removeprefix("HOLDFAST_").lower().split("__")
         if name.startswith("HOLDFAST_") and groups:
@@ -522,8 +532,8 @@ def load_settings(environ: Mapping[str, str] = os.environ) -> Settings:
                 part[setting] = value
     if namespace := environ.get("HOLDFAST_NAMESPACE"):
         data["namespace"] = namespace
-    if not data.keys() - {"namespace"} and not path:  # the common case, without loading the validator
-        return Settings(namespace=environ.get("HOLDFAST_NAMESPACE") or None)
+    if not data.keys() - {"namespace"} and isinstance(data.get("namespace", ""), str):
+        return Settings(namespace=data.get("namespace") or None)  # the common case, without loading the validator
     return _validated(data)
 
 

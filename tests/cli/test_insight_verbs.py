@@ -55,7 +55,7 @@ def test_history_prints_the_versions(shop: Holdfast) -> None:
     newest = record_id(shop)
     out = shop("history", newest).out
     assert out.index("port 8080.") < out.index("superseded: by " + newest) < out.index("– now  fact  " + newest)
-    assert "Mon 2 Mar 2026 10:00 – Tue 3 Mar 2026 10:00" in out
+    assert "Mon 2 Mar 2026 10:00 UTC – Tue 3 Mar 2026 10:00 UTC" in out
     assert "merged: with" in out
     versions = shop("history", newest, "--json").json["versions"]
     assert isinstance(versions, list) and [one["live"] for one in versions] == [False, True]

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import time
+from pathlib import Path
 
 import pytest
 
@@ -25,9 +27,57 @@ def test_search_prints_rank_date_session_role_text_and_reason(filled: Holdfast) 
     said = filled("search", "which port?", "--kind", "turn")
     assert said.code == 0
     head, text, reason = said.out.splitlines()[:3]
-    assert head.split()[:8] == ["1", "Mon", "4", "May", "2026", "09:00", "user", "s2"]
+    assert head.split()[:9] == ["1", "Mon", "4", "May", "2026", "09:00", "UTC", "user", "s2"]
     assert text.strip() == "slipway listens on port 9417"
     assert reason.strip().startswith("shares port · cosine")
+
+
+def test_times_are_local_and_name_their_zone(filled: Holdfast, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    try:
+        assert "Mon 4 May 2026 18:00 JST  user" in filled("recent").out
+    finally:
+        monkeypatch.setenv("TZ", "UTC")
+        time.tzset()
+
+
+@pytest.mark.requirement("BEL-7", "BEL-10")
+def test_records_are_listed_read_corrected_and_told_in_a_profile(holdfast: Holdfast, tmp_path: Path) -> None:
+    first = str(holdfast("remember", "I live in Lisbon", "--json").json["id"])
+    holdfast("remember", "My sister Zofia is a nurse")
+    assert "I live in Lisbon" in holdfast("get", first).out
+    assert "Zofia" in holdfast("records", "--about", "zofia").out
+    assert "Lisbon" not in holdfast("records", "--about", "zofia").out
+    page = holdfast("records", "--limit", "1")
+    assert "Zofia" in page.out and "--before r-" in page.out
+    assert "I live in Porto" in holdfast("update", first, "I live in Porto").out
+    assert holdfast("profile").out.splitlines() == [
+        "# Profile of ana", "", "## People", "- My sister Zofia is a nurse", "", "## Home", "- I live in Porto",
+    ]  # fmt: skip
+    file = tmp_path / "USER.md"
+    assert "has the new profile" in holdfast("profile", "--keep-in", str(file)).out
+    assert "is up to date" in holdfast("profile", "--keep-in", str(file)).out
+    assert "- I live in Porto" in file.read_text(encoding="utf-8")
+    assert "I live in Porto" in holdfast("standing").out
+    assert holdfast("gating", "We decided to deploy on Fridays", "--json").json.keys() >= {"g", "h", "r"}
+    assert "mem_saturation" in holdfast("gating", "We decided to deploy on Fridays").out
+    assert holdfast("update", first, "x", "--agent").code == 2
+
+
+@pytest.mark.requirement("LOG-6")
+def test_init_names_the_default_namespace(holdfast: Holdfast, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("HOLDFAST_NAMESPACE")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    assert "holdfast init NAME" in holdfast("recent").err
+    assert holdfast("init", "ana").code == 0
+    assert holdfast("remember", "I live in Lisbon").code == 0
+    file = tmp_path / "holdfast" / "config.toml"
+    file.write_text(file.read_text() + "\n[merge]\nsame = 0.9\n")
+    assert holdfast("init", "ben").code == 0
+    assert file.read_text() == 'namespace = "ben"\n\n[merge]\nsame = 0.9\n'
+    assert holdfast("records").out == "Nothing here.\n"
+    assert holdfast("init", "").code == 2
 
 
 def test_search_prints_one_json_document_of_hits_and_receipt(filled: Holdfast) -> None:

@@ -78,6 +78,8 @@ def compacted(memory: Memory, *guidance: str, session: str = "old") -> None:
 def test_the_parts_come_in_the_order_of_their_precedence(calm: Memory, rules: Path) -> None:
     compacted(calm, "You must always give distances in metric units.")
     calm.ingest("The distance from the pier to my house is two miles", session="other", at="2026-05-03")
+    for number in range(16):  # more than recall shows with their days
+        calm.remember(f"My cousin Karl{number} is a carpenter")
     calm.ingest("Good morning", session="now")
     calm.ingest("Good morning! What can I do?", role="assistant", session="now")
     calm.flush()
@@ -369,7 +371,9 @@ def test_the_receipt_names_every_candidate_with_its_reason(calm: Memory, rules: 
     assert all("no room" in one.reason for one in seen if not one.included)
     assert {use.tier: use.included for use in made.receipt.tiers}["recalled"] == sum(one.included for one in seen)
     assert made.receipt.tokens == made.tokens <= made.receipt.budget == 500
-    assert [stage.name for stage in made.receipt.stages] == ["rules", "recent", "guidance", "recalled", "packed"]
+    assert [stage.name for stage in made.receipt.stages] == [
+        "rules", "recent", "guidance", "recalled", "profile", "packed",
+    ]  # fmt: skip
 
 
 def test_a_long_turn_that_does_not_fit_is_shown_by_the_passages_that_are_asked_for(calm: Memory) -> None:

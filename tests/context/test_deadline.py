@@ -15,7 +15,7 @@ import pytest
 from numpy.typing import NDArray
 
 from holdfast.memory import Memory
-from holdfast.models.deadline import DeadlineExceeded, DeadlineExecutor
+from holdfast.models.embedder import DeadlineExceeded, DeadlineExecutor
 from holdfast.results import Context
 from holdfast.testing import FailingEmbedder, HashEmbedder
 from tests.support.memories import QUICK, OpenMemory, WaitingEmbedder, user

@@ -116,6 +116,7 @@ def test_days_are_shown_in_utc() -> None:
 @pytest.mark.requirement("CTX-1", "CTX-7")
 def test_rules_come_first_and_the_text_before_a_change_stays_the_same() -> None:
     tiers = {Tier.HARD: [RULE], Tier.SOFT: [replace(RULE, id="r8")], Tier.TAIL: [TURN], Tier.ELEVATED: [TURN]}
+    tiers[Tier.PROFILE] = [TURN]
     before = render(FRAME, {**tiers, Tier.RECALLED: [TURN]})
     after = render(FRAME, {**tiers, Tier.TAIL: [TURN, TURN], Tier.RECALLED: []}, ["a notice"])
     stable = FRAME.opening + FRAME.heading(Tier.HARD) + render_item(FRAME, Tier.HARD, RULE)
@@ -205,6 +206,6 @@ def test_a_speaker_named_like_a_role_writes_no_header_of_a_role(name: str) -> No
 
 
 @pytest.mark.requirement("CTX-6")
-def test_only_what_is_to_be_followed_comes_without_date_and_speaker() -> None:
-    assert {tier for tier in Tier if render_item(FRAME, tier, NAMELESS) == "- Yes.\n"} == FOLLOWED
+def test_only_rules_and_the_profile_come_without_date_and_speaker() -> None:
+    assert {tier for tier in Tier if render_item(FRAME, tier, NAMELESS) == "- Yes.\n"} == {*FOLLOWED, Tier.PROFILE}
     assert {tier for tier in Tier if ": follow these" in FRAME.heading(tier)} == FOLLOWED

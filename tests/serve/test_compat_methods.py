@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
 import pytest
 
 from holdfast.model import SIGNALS
+from holdfast.settings import ChatSettings
 from tests.serve.peers import Answer, OpenPeer, Peer
+from tests.support.memories import QUICK
 
 pytestmark = pytest.mark.requirement("API-2")
 
@@ -51,6 +54,11 @@ def test_health_and_status_report_the_state(peer: Peer) -> None:
     assert (status["ok"], status["turnCount"], status["gatingThreshold"], status["abstractiveReady"]) == (
         True, 3, 0.35, False,
     )  # fmt: skip
+
+
+def test_a_chat_model_that_does_not_answer_is_not_ready(open_peer: OpenPeer) -> None:
+    settings = replace(QUICK, chat=ChatSettings(model="http://127.0.0.1:9/v1#gone"))
+    assert open_peer(settings=settings).call("status")["abstractiveReady"] is False
 
 
 def test_a_server_without_a_namespace_is_healthy(open_peer: OpenPeer) -> None:
@@ -135,7 +143,8 @@ def test_list_by_meta_filters_by_metadata(peer: Peer) -> None:
 
 def test_the_gating_scalar_has_every_signal(peer: Peer) -> None:
     cold = peer.call("gating_scalar", userId="ana", text="I moved to Lisbon in May")
-    assert set(cold) == set(SIGNALS)
+    assert set(cold) == {*SIGNALS, "inputFreq", "memSaturation"}
+    assert (cold["inputFreq"], cold["memSaturation"]) == (cold["input_freq"], cold["mem_saturation"])
     assert cold["h"] == 1.0 and cold["input_freq"] == 0.0
     for number in range(5):
         insert(peer, "session:s1", f"m{number}", "I moved to Lisbon in May", role="user")

@@ -123,9 +123,27 @@ def test_a_directory_is_not_a_store(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("SAFE-4")
-def test_a_read_only_file_is_refused(kept: Path) -> None:
+def test_a_read_only_file_is_read_and_writes_are_refused(kept: Path) -> None:
+    with opened(kept) as memory:
+        said = memory.recent()
     kept.chmod(0o444)
-    with pytest.raises(StoreReadOnly, match="chmod"):
+    before = kept.read_bytes()
+    with opened(kept) as memory:
+        assert memory.recent() == said and memory.profile() is not None
+        assert memory.search(said[0].text)[0].text == said[0].text
+        for write in (lambda: memory.ingest("no"), lambda: memory.remember("no"), memory.rebuild):
+            with pytest.raises(StoreReadOnly, match=r"nothing can be stored .*chmod"):
+                write()
+    assert kept.read_bytes() == before and not kept.with_name(kept.name + "-wal").exists()
+
+
+@pytest.mark.requirement("SAFE-4")
+def test_a_read_only_file_of_an_older_version_says_what_to_do(kept: Path) -> None:
+    connection = sqlite3.connect(kept)
+    connection.execute("PRAGMA user_version = 1")
+    connection.close()
+    kept.chmod(0o444)
+    with pytest.raises(StoreReadOnly, match="open a copy of it"):
         opened(kept)
 
 

@@ -35,6 +35,7 @@ from holdfast.settings import JanitorSettings, Settings
 from holdfast.store.types import Server
 from holdfast.testing import FixedClock, HashEmbedder
 from holdfast.text.jsonio import plain
+from holdfast.upkeep import results as upkeep_results
 from holdfast.upkeep.findings import Diagnosis
 from holdfast_bench import admission, changes, figures, hostile, lives, own
 from holdfast_bench.admission import AdmissionFigures
@@ -219,7 +220,7 @@ def _run_upkeep(folder: Path) -> dict[str, object]:
         return {"janitor": memory.janitor(dry_run=True), "doctor": memory.doctor()}
 
 
-def _run_erase(folder: Path) -> results.EraseResult:
+def _run_erase(folder: Path) -> upkeep_results.EraseResult:
     """Erase with proof; the sizes and counts of the proof are replaced, because they depend on the program's text."""
     clock = FixedClock(_NOW)
     with Memory(folder / "erase.db", "ana", embedder=HashEmbedder(), clock=clock) as memory:
@@ -288,10 +289,11 @@ SHAPES: Mapping[str, object] = {
     "calibrate": results.Calibration, "tune-similarity": results.Tuning, "eval-init": results.DraftsAnswer,
     "eval-run": ProbeReport, "eval-gate": GateReport, "eval-sweep": Sweep, "eval-extractors": ExtractorComparison,
     "eval-noise": Noise, "status": results.StatusAnswer, "store-rebuild": results.RebuildAnswer,
-    "store-info": results.StoreAnswer, "export": results.ExportResult, "import": results.ImportAnswer,
+    "store-info": results.StoreAnswer, "export": upkeep_results.ExportResult, "import": results.ImportAnswer,
     "import-chats": ChatImport, "connect": ConnectAnswer,
-    "backup": results.BackupResult, "erase": results.EraseResult, "janitor": results.JanitorResult,
-    "doctor": Diagnosis, "restore": results.RestoreResult, "copy": results.CopyResult, "error": results.ErrorAnswer,
+    "backup": upkeep_results.BackupResult, "erase": upkeep_results.EraseResult, "janitor": upkeep_results.JanitorResult,
+    "doctor": Diagnosis, "restore": upkeep_results.RestoreResult, "copy": upkeep_results.CopyResult,
+    "error": results.ErrorAnswer,
     "bench-speed": figures.SpeedFigures, "bench-hostile": figures.HostileFigures, "bench-serve": figures.ServeFigures,
     "bench-engines": figures.EngineFigures, "bench-engines-locomo": figures.AgreementFigures,
     "bench-gate": figures.GateFigures, "bench-halumem": figures.HalumemFigures, "bench-facts": figures.FactsFigures,

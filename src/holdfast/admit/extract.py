@@ -325,7 +325,7 @@ class DeterministicExtractor:
         best = max(ones, key=lambda one: max(one.worth, one.rule))
         request = next((asked[number] for number in group if number in asked), None)
         confidence = _HEDGED if _HEDGE.search(text) else _DIRECT
-        notes: dict[str, object] = {}
+        notes: dict[str, object] = {"subject": best.kind}
         if group[0] == 0 and answers_question(before):
             notes["answers"] = before[-1].text[-300:]
             if _CONFIRMS.match(text):

@@ -27,22 +27,29 @@ COMMANDS = "holdfast.commands"
 _START, _KEEP, _RECALL, _EXPLAIN, _MAINTAIN, _SERVE = "Get started", "Store", "Retrieve", "Explain", "Maintain", "Serve"
 
 _COMMANDS = {
+    "init": (_START, "upkeep_verbs"),
     "demo": (_START, "demo"),
     "connect": (_START, "connect_verbs"),
     "disconnect": (_START, "connect_verbs"),
     "import": (_START, "transfer_verbs"),
     "ingest": (_KEEP, "ingest"),
     "remember": (_KEEP, "memory_verbs"),
+    "update": (_KEEP, "memory_verbs"),
     "forget": (_KEEP, "memory_verbs"),
     "search": (_RECALL, "memory_verbs"),
     "recent": (_RECALL, "memory_verbs"),
     "thread": (_RECALL, "memory_verbs"),
     "themes": (_RECALL, "memory_verbs"),
+    "profile": (_RECALL, "memory_verbs"),
+    "records": (_RECALL, "memory_verbs"),
+    "get": (_RECALL, "memory_verbs"),
+    "standing": (_RECALL, "memory_verbs"),
     "context": (_RECALL, "memory_verbs"),
     "active": (_RECALL, "memory_verbs"),
     "expand": (_RECALL, "memory_verbs"),
     "why": (_EXPLAIN, "memory_verbs"),
     "history": (_EXPLAIN, "memory_verbs"),
+    "gating": (_EXPLAIN, "memory_verbs"),
     "stats": (_EXPLAIN, "memory_verbs"),
     "status": (_EXPLAIN, "memory_verbs"),
     "compact": (_MAINTAIN, "memory_verbs"),
@@ -80,7 +87,9 @@ _GROUPS = {
 DONE, NO_SUCH_ID, MISTAKE, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 130, 141
 
 _INTERRUPTED = "interrupted; everything acknowledged is stored; run the command again to continue"
-_NO_NAMESPACE = "no namespace: add --namespace NAME (usually one per user), or set HOLDFAST_NAMESPACE"
+_NO_NAMESPACE = (
+    "no namespace: add --namespace NAME (usually one per user), set HOLDFAST_NAMESPACE, or run holdfast init NAME once"
+)
 
 
 def open_app(args: Sequence[str] = ()) -> typer.Typer:

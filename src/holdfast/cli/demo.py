@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,8 +23,35 @@ from holdfast.model import Kind
 if TYPE_CHECKING:
     from holdfast.demo import SampleQuestion
     from holdfast.memory import Memory
-    from holdfast.model import Record
-    from holdfast.results import DemoAnswer, DemoQuestion, History, IngestAnswer
+    from holdfast.model import Hit, Record
+    from holdfast.results import History, IngestAnswer, Stats
+
+
+@dataclass(frozen=True)
+class DemoQuestion:
+    """One question of the demo with the hits of search."""
+
+    question: str
+    answer: str
+    """The answer in the sample month, in our words."""
+    found_at: int | None
+    """Rank of the first hit shown that contains the answer."""
+    hits: tuple[Hit, ...]
+    ms: float
+
+
+@dataclass(frozen=True)
+class DemoAnswer:
+    store: str
+    namespace: str
+    ingest: IngestAnswer
+    kept: tuple[Record, ...]
+    """Records of the first conversation, in order of time."""
+    changed: History
+    """The longest chain of records that replaced each other."""
+    stats: Stats
+    asked: tuple[DemoQuestion, ...]
+
 
 _SHOWN = 2
 _MOST = 1000  # more records than a month makes
@@ -41,7 +69,6 @@ def demo(
     [dim]holdfast demo --store demo.db[/dim]
     """
     from holdfast.demo import FIRST_SESSION, NAMESPACE, questions
-    from holdfast.results import DemoAnswer
 
     shown = [question for question in questions() if question.show]
     with _place(store) as place, MemoryTarget(place, NAMESPACE, target.embedder).open() as memory:
@@ -89,7 +116,6 @@ def _ingest_month(memory: Memory) -> tuple[IngestAnswer, dict[str, str | None]]:
 
 
 def _ask(memory: Memory, question: SampleQuestion, key_of: dict[str, str | None]) -> DemoQuestion:
-    from holdfast.results import DemoQuestion
 
     hits = memory.search(question.question, limit=_SHOWN)
     ranks = (

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Annotated
 
 from holdfast.cli.command import MemoryTarget, Output, argument, command, option, progress_bar
-from holdfast.errors import FlushTimeout, InputError, ModelError
+from holdfast.errors import FlushTimeout, InputError, ModelError, Refused
 from holdfast.serve.reference import PARAMETERS as HELP
 
 _EMBED_S = 2.0  # how long `remember` waits for the new record to be embedded
@@ -114,6 +114,105 @@ def remember(
         with suppress(ModelError, FlushTimeout):  # it is stored; the next command that opens the store continues
             memory.flush(_EMBED_S)
     return record
+
+
+@command("render.show_record")
+def update(
+    target: MemoryTarget,
+    id: Annotated[str, argument(HELP["update"]["id"], "ID")],
+    text: Annotated[str | None, argument(HELP["update"]["text"], "TEXT")] = None,
+    kind: Annotated[str | None, option(HELP["update"]["kind"], metavar="KIND")] = None,
+    agent: Annotated[
+        bool, option("Store it as an agent's note, not as the user's word.", "--agent", envvar="HOLDFAST_AGENT")
+    ] = False,
+) -> object:
+    """Correct a record, or confirm it as it stands; the old one is forgotten for it.
+
+    [dim]holdfast update r-017dcdf… "The spare key is with Ana"[/dim]
+    """
+    with target.open() as memory:
+        if agent and memory.get(id).metadata.get("by") != "agent":
+            raise Refused(f"{id} is not an agent's note; only the user corrects what the user said")
+        record = memory.update(id, text, kind, origin="agent" if agent else "user")
+        with suppress(ModelError, FlushTimeout):
+            memory.flush(_EMBED_S)
+    return record
+
+
+@command("render.show_one")
+def get(target: MemoryTarget, id: Id) -> object:
+    """Print one turn or record in full.
+
+    [dim]holdfast get r-017dcdf…[/dim]
+    """
+    with target.read() as memory:
+        return memory.get(id)
+
+
+@command("render.show_records", "full")
+def records(
+    target: MemoryTarget,
+    query: Annotated[str | None, argument(HELP["records"]["query"], "WORDS")] = None,
+    kind: Annotated[str | None, option(HELP["records"]["kind"], metavar="KIND")] = None,
+    about: Annotated[str | None, option(HELP["records"]["about"], metavar="NAME")] = None,
+    limit: Limit = 50,
+    before: Annotated[str | None, option(HELP["records"]["before"], metavar="ID")] = None,
+) -> object:
+    """List the current records, newest first.
+
+    [dim]holdfast records --about Ana --kind fact[/dim]
+    """
+    from holdfast.insight.lookup import RecordPage
+
+    with target.read() as memory:
+        return RecordPage.of(memory.records(kind, about, query, limit, before), limit)
+
+
+@command("render.show_profile")
+def profile(
+    target: MemoryTarget,
+    tokens: Annotated[int, option(HELP["profile"]["tokens"], "--tokens", metavar="N")] = 700,
+    sensitive: Annotated[
+        bool | None,
+        option(HELP["profile"]["sensitive"] + " The default is yes, but no in a file.", "--sensitive/--no-sensitive"),
+    ] = None,
+    keep_in: Annotated[
+        str | None, option("Keep the profile up to date in this Markdown file.", "--keep-in", metavar="FILE")
+    ] = None,
+) -> object:
+    """Describe the owner of the memory: who they are, people, home, work, health, projects, tastes, plans and rules.
+
+    [dim]holdfast profile --keep-in USER.md[/dim]
+    """
+    from holdfast.context.profile import keep_profile
+
+    with target.read() as memory:
+        page = memory.profile(tokens, keep_in is None if sensitive is None else sensitive)
+    changed = None if keep_in is None else keep_profile(keep_in, page.text)
+    return Output(page, {"file": keep_in, "changed": changed})
+
+
+@command("render.show_standing")
+def standing(
+    target: MemoryTarget,
+    tokens: Annotated[int | None, option(HELP["standing"]["tokens"], "--tokens", metavar="N")] = None,
+) -> object:
+    """Print the short prompt section with the standing rules and facts, as a model gets it.
+
+    [dim]holdfast standing --tokens 300[/dim]
+    """
+    with target.read() as memory:
+        return memory.standing(tokens)
+
+
+@command("render.show_figures")
+def gating(target: MemoryTarget, text: Annotated[str, argument(HELP["gating"]["text"], "TEXT")]) -> object:
+    """Score how much a text deserves durable memory, signal by signal; nothing is stored.
+
+    [dim]holdfast gating "We decided to deploy on Fridays"[/dim]
+    """
+    with target.read() as memory:
+        return memory.gating_scalar(text).as_dict()
 
 
 @command("render.show_forgotten")

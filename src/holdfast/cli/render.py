@@ -16,11 +16,14 @@ from holdfast.model import Decision, Exchange, Hit, Receipt, Record, SearchAnswe
 from holdfast.results import RecentAnswer, RecentExchanges, RecentTurns
 
 if TYPE_CHECKING:
+    from holdfast.context.profile import ProfilePage
+    from holdfast.insight.lookup import RecordPage
     from holdfast.results import (
         ActiveView,
         Compaction,
         ContextAnswer,
         IngestAnswer,
+        StandingSection,
         StatusAnswer,
         Theme,
         ThemesAnswer,
@@ -34,6 +37,7 @@ _SEARCHED_CHARS = 20_000
 _FIRST_CJK = "\u2e80"  # from here on terms are pieces of words, because CJK has no spaces
 _STEM_LETTERS = 3  # letters that a word must share with its stem to be shown for it
 _EXAMPLE_LINES = 2
+_MANY_COLUMNS = 10  # so many fit into 80 characters with one space between them
 # Escape sequences, other controls and characters that change the direction of text; tab and newline are allowed.
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _STYLES = {"user": "bold green", "assistant": "cyan", "tool": "yellow", "system": "magenta"}
@@ -49,7 +53,12 @@ def printable(text: str) -> str:
 
 
 def format_time(at: datetime) -> str:
-    return f"{at:%a} {at.day} {at:%b %Y %H:%M}"
+    """Format a time in the zone of the reader's computer, with the name of the zone."""
+    try:
+        local = at.astimezone()
+    except (OverflowError, ValueError):  # the first or last day of the calendar
+        local = at
+    return f"{local:%a} {local.day} {local:%b %Y %H:%M %Z}"
 
 
 def plural(number: int, noun: str, several: str = "") -> str:
@@ -62,7 +71,8 @@ def megabytes(size: int) -> str:
 
 def make_table(*columns: str, left: int = 1, title: str | None = None) -> Table:
     """Return a table without lines whose first `left` columns hold text and the others numbers."""
-    table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))
+    space = 2 if len(columns) < _MANY_COLUMNS else 1
+    table = Table(title=title, title_justify="left", box=None, padding=(0, space, 0, 0))
     for number, name in enumerate(columns):
         table.add_column(name, justify="left" if number < left else "right")
     return table
@@ -219,12 +229,36 @@ def show_record(record: Record) -> None:
 def _print_record(out: Console, record: Record, full: bool) -> None:
     head = Text(format_time(record.at))
     head.append(f"  {record.kind.value}", style="bold blue")
-    head.append(f"  {record.provenance.value}, confidence {record.confidence:.2f}")
+    head.append(f"  {record.provenance.value} {record.confidence:.2f}")
     if record.superseded_by is not None:
         head.append(f"  replaced by {record.superseded_by}", style="yellow")
     head.append(f"  {record.id}", style="dim")
     out.print(head)
     _print_text(out, record.text, full)
+
+
+def show_one(found: Turn | Record) -> None:
+    print_items([found], full=True)
+
+
+def show_records(page: RecordPage, full: bool) -> None:
+    print_items(page.records, full)
+    if page.next is not None:
+        console().print(Text(f"more: add --before {printable(page.next)}", style="dim"))
+
+
+def show_profile(page: ProfilePage, file: str | None, changed: bool | None) -> None:
+    if file is not None:
+        state = "has the new profile" if changed else "is up to date"
+        console().print(f"{printable(file)} {state}: {plural(len(page.records), 'line')}, {page.tokens} tokens")
+    elif not page.text:
+        console().print("Nothing is known yet: no record describes the owner of this memory.")
+    else:
+        typer.echo(printable(page.text), nl=False)
+
+
+def show_standing(section: StandingSection) -> None:
+    typer.echo(section.text or f"holdfast: {section.receipt.reason}", nl=not section.text, err=not section.text)
 
 
 def show_forgotten(decision: Decision, noun_id: str) -> None:

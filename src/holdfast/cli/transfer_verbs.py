@@ -12,7 +12,8 @@ from holdfast.cli.command import MemoryTarget, argument, command, json_text, opt
 from holdfast.cli.render import console, megabytes, plural, printable
 from holdfast.errors import InputError
 from holdfast.importers.source import ChatImport
-from holdfast.results import BackupResult, CopyResult, ExportResult, ImportAnswer, RestoreResult
+from holdfast.results import ImportAnswer
+from holdfast.upkeep.results import BackupResult, CopyResult, ExportResult, RestoreResult
 
 if TYPE_CHECKING:
     from holdfast.memory import Memory

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import sys
 import time
 from contextlib import closing
@@ -19,12 +21,41 @@ from holdfast.errors import InputError
 from holdfast.serve.reference import PARAMETERS as HELP
 
 if TYPE_CHECKING:
-    from holdfast.results import EraseResult, JanitorChange, JanitorResult, Proof, RebuildAnswer, StoreAnswer
+    from holdfast.results import RebuildAnswer, StoreAnswer
     from holdfast.store.store import Store
     from holdfast.upkeep.findings import CheckResult, Diagnosis
+    from holdfast.upkeep.results import EraseResult, JanitorChange, JanitorResult, Proof
 
 _UNHEALTHY = _REMAINS = 3
 """Exit codes: the doctor found more than its limits allow; erase --prove found something again."""
+
+
+@command("render.show_figures", without=("store", "namespace", "embedder"))
+def init(
+    target: MemoryTarget,
+    name: Annotated[str, argument("Namespace to use where none is given, usually your name.", "NAME")],
+) -> object:
+    """Write your default namespace into the settings file, so that commands need no --namespace.
+
+    [dim]holdfast init ana[/dim]
+    """
+    from holdfast.log.messages import check_name
+    from holdfast.settings import Settings, config_file, load_settings
+    from holdfast.store.open import default_location
+
+    check_name("namespace", name, Settings().log)
+    path = config_file()
+    if path is None:
+        raise InputError("there is no home folder for a settings file; set HOLDFAST_CONFIG to a path, or HOME")
+    load_settings()  # a file that cannot be read is not changed
+    file, line = Path(path), f"namespace = {json.dumps(name)}"
+    before = file.read_text(encoding="utf-8") if file.exists() else ""
+    first = re.search(r"(?m)^\s*\[", before)  # keys of the file itself stand before its first table
+    top, tables = (before, "") if first is None else (before[: first.start()], before[first.start() :].lstrip("\n"))
+    kept = [one for one in top.splitlines() if not re.match(r"\s*namespace\s*=", one)]
+    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    file.write_text("\n".join([line, *kept]).rstrip() + "\n" + (f"\n{tables}" if tables else ""), encoding="utf-8")
+    return {"namespace": name, "settings": path, "store": default_location()}
 
 
 @command("upkeep_verbs.show_janitor", without=("embedder",))
@@ -98,6 +129,7 @@ def erase(
     turn: Annotated[str | None, option(HELP["erase"]["turn"], metavar="ID")] = None,
     record: Annotated[str | None, option(HELP["erase"]["record"], metavar="ID")] = None,
     everything: Annotated[bool, option(HELP["erase"]["namespace"], "--everything")] = False,
+    last: Annotated[bool, option(HELP["erase"]["last"], "--last")] = False,
     prove: Annotated[bool, option(HELP["erase"]["prove"], "--prove")] = False,
     yes: Annotated[bool, option("Do not ask for confirmation.", "--yes", "-y")] = False,
 ) -> object:
@@ -112,9 +144,10 @@ def erase(
         if not yes:
             named = ((session, "session"), (turn, "turn"), (record, "record"))
             scope = next((f"{kind} {name!r}" for name, kind in named if name is not None), "everything")
+            scope = f"the last turn of {scope}" if last else scope
             _confirm(f"{scope} in namespace {memory.namespace!r}")
         with progress_bar("rebuilding") as progress:
-            return memory.erase(session, everything, turn, record, prove, progress)
+            return memory.erase(session, everything, turn, record, prove, progress, last)
 
 
 def _confirm(what: str) -> None:

@@ -36,8 +36,7 @@ from holdfast.context.tiers import (
 from holdfast.errors import HoldfastError, InputError
 from holdfast.index.blocks import BlockCache, IndexSizes
 from holdfast.model import Hits, Stage, Turn
-from holdfast.models.deadline import DeadlineEmbedder, DeadlineExecutor
-from holdfast.models.embedder import Breaker, Embedder
+from holdfast.models.embedder import Breaker, DeadlineEmbedder, DeadlineExecutor, Embedder
 from holdfast.models.tokens import TokenCounter, open_counter
 from holdfast.results import Considered, Context, ContextItem, ContextReceipt, Message, Tier, TierUse
 from holdfast.search.question import Ranking
@@ -46,9 +45,11 @@ from holdfast.search.search import GLOBAL, search
 from holdfast.settings import Settings, tuned
 from holdfast.store.snapshot import Snapshot
 from holdfast.store.store import Store
+from holdfast.store.types import Space
 from holdfast.text.words import query_terms
 
 if TYPE_CHECKING:
+    from holdfast.context.profile import ProfileEntry
     from holdfast.models.ask import AskModels
 
 # --- The operator's rules as rendered in the frame, cached while the files do not change
@@ -199,7 +200,7 @@ def tier_uses(made: Allotment, rendered: RulesInFrame, pieces: Pieces) -> tuple[
     uses = [TierUse(Tier.HARD.value, len(rendered.considered), len(rendered.hard), rendered.hard_tokens, None)]
     candidates = Counter(decision.tier for decision in made.decided)
     candidates[Tier.SOFT] += len(made.behind)
-    for tier in (Tier.TAIL, Tier.SOFT, Tier.ELEVATED, Tier.RECALLED):
+    for tier in (Tier.TAIL, Tier.SOFT, Tier.ELEVATED, Tier.PROFILE, Tier.RECALLED):
         items = made.tiers.get(tier, [])
         uses.append(TierUse(tier.value, candidates[tier], len(items), pieces.tier(tier, items), made.limits.get(tier)))
     return tuple(uses)
@@ -207,6 +208,7 @@ def tier_uses(made: Allotment, rendered: RulesInFrame, pieces: Pieces) -> tuple[
 
 _log = logging.getLogger("holdfast.context")
 
+_RECALLED_WHOLE = 12  # records
 _IN_TIME = 0.9  # of the deadline the work may take: the rest is for giving the answer
 RERANK_CONTEXTS_S = 0.0  # seconds that reranking may take of a context's deadline; 0: contexts are not reranked
 _PACKING_S = 0.05  # left for what comes after the search
@@ -242,6 +244,7 @@ class Assembler:
         self._rules = Rules()
         self._rule_cache = RuleCache(self._counter)
         self._secret: bytes | None = None
+        self._profiles: dict[str, tuple[tuple[object, ...], list[ProfileEntry]]] = {}  # by namespace, with its state
         self._executor = DeadlineExecutor("memory")
         self._breaker = Breaker("memory", longest_wait_s=_LONGEST_WAIT_S)
         # Patterns that take longer to load than a turn may: the clock of the first context starts after that.
@@ -304,6 +307,7 @@ class Assembler:
             near = near_guidance(view, request.namespace, query, bounded, self._cache, self._settings, sizes.guidance)
             tiers[Tier.ELEVATED] = elevated(near, view, conversation, self._embedder, self._settings)
             steps.add("guidance", len(near))
+            entries = self._entries(request, view)
             turns: dict[str, Turn] = {}
             hits = self._search(query, request, view, views, bounded, turns, started)
         own = {turn.id: turn for turn in turns.values() if turn.namespace == request.namespace}
@@ -311,6 +315,12 @@ class Assembler:
         index = tuned(self._settings, IndexSizes)
         tiers[Tier.RECALLED] = recalled(hits, own, conversation, lambda text: passages_of(text, words, index))
         steps.add("recalled", len(hits), hits.receipt.reason)
+        if entries:
+            from holdfast.context.profile import discreet, profile_candidates
+
+            tiers[Tier.RECALLED] = discreet(tiers[Tier.RECALLED], query)
+            tiers[Tier.PROFILE] = profile_candidates(entries, query, conversation, hits)
+        steps.add("profile", len(tiers.get(Tier.PROFILE, ())))
         packing = Packing(words, sizes, index)
         made = allot(tiers, rendered.hard, rendered.hard_tokens, request.budget, pieces, packing, sizes, rendered.known)
         text, tokens = self._render(frame, made, rendered, request.budget)
@@ -340,6 +350,20 @@ class Assembler:
             self._secret = self._store.secret()
         return ContextFrame.of(self._secret, session, namespace)
 
+    def _entries(self, request: Request, view: Snapshot) -> list[ProfileEntry]:
+        """Return facts for the profile, cached by records and day; none if there are so few that recall shows all."""
+        if view.end(Space.RECORD) <= _RECALLED_WHOLE:
+            return []
+        from holdfast.context.profile import read_entries
+
+        state = (view.end(Space.RECORD), len(view.retired()), len(view.hidden(Space.RECORD)), request.now.date())
+        kept = self._profiles.get(request.namespace)
+        if kept is None or kept[0] != state:
+            if len(self._profiles) >= _MOST_KEPT:
+                self._profiles.clear()
+            kept = self._profiles[request.namespace] = (state, read_entries(view, request.now))
+        return kept[1]
+
     def _bounded(self, embedder: Embedder, breaker: Breaker) -> DeadlineEmbedder:
         return DeadlineEmbedder(embedder, self._embedder_executor, breaker, self._settings.context.embedder_s)
 
@@ -359,7 +383,13 @@ class Assembler:
         most = min(max(request.budget // _TOKENS_A_CANDIDATE, _FEWEST), tuned(self._settings, ContextSizes).candidates)
         ask = self._ask and replace(self._ask, encoder=self._bounded(self._ask.encoder, self._ask_breaker))
         left = self._settings.context.deadline_s * _IN_TIME - (time.perf_counter() - started) - _PACKING_S
-        wanted = Query(query, limit=most, chars=EXCERPT_CHARS, rerank_s=min(RERANK_CONTEXTS_S, max(left, 0.0)))
+        wanted = Query(
+            query,
+            limit=most,
+            current=request.session,
+            chars=EXCERPT_CHARS,
+            rerank_s=min(RERANK_CONTEXTS_S, max(left, 0.0)),
+        )
         return search(named, wanted, embedder, self._cache, self._settings, request.now, turns, ask)
 
     def _render(self, frame: ContextFrame, made: Allotment, rendered: RulesInFrame, budget: int) -> tuple[str, int]:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from typing import Self
 
-from holdfast.errors import NotFound
-from holdfast.model import Exchange, Record, Role, Turn
+from holdfast.errors import InputError, NotFound
+from holdfast.log.messages import keyed_id
+from holdfast.model import Exchange, Kind, Record, Role, Turn
 from holdfast.store.snapshot import Snapshot
 from holdfast.store.types import Space
+from holdfast.text.words import terms
 
 _PAGE = 500
 _ANSWER_WITHIN = 16  # turns after a question in which its answer is looked for; tool calls may come between
@@ -63,3 +67,45 @@ def _answer(view: Snapshot, question: Turn, hidden: set[int]) -> Turn | None:
         if turn.role is Role.ASSISTANT and turn.text and turn.seq not in hidden:
             return turn
     return None
+
+
+@dataclass(frozen=True)
+class RecordPage:
+    """A page of records, newest first."""
+
+    records: tuple[Record, ...]
+    next: str | None
+    """Pass it as `before` for the next page; None if this page was not full."""
+
+    @classmethod
+    def of(cls, records: Sequence[Record], limit: int) -> Self:
+        return cls(tuple(records), records[-1].id if len(records) == limit else None)
+
+
+def list_records(
+    view: Snapshot, kind: Kind | None, about: str | None, query: str | None, limit: int, before: str | None
+) -> list[Record]:
+    """Return the live records that hold all words of `about` and `query`, newest first, behind the record `before`."""
+    wanted = frozenset(terms(f"{about or ''} {query or ''}"))
+    if (about or query) and not wanted:
+        raise InputError("about and query hold no word to look for")
+    if before is not None and view.record(before) is None:
+        raise NotFound(f"there is no record {before!r} in this namespace to go on behind")
+    found: list[Record] = []
+    while len(found) < limit and (page := view.recent_records(_PAGE, kind, before=before)):
+        found += [one for one in page if not wanted or wanted.issubset(terms(one.display))]
+        before = page[-1].id
+    return found[:limit]
+
+
+def keyed_version(view: Snapshot, key: str, text: str) -> tuple[str, Record | None]:
+    """Return the id under which a new text for a key is stored, and the live record that it replaces."""
+    record_id, number = keyed_id("r", key), 0
+    live: Record | None = None
+    while (known := view.record(record_id)) is not None:
+        live = known if view.is_live(known) else None
+        if live is not None and live.text == text:
+            return live.id, None
+        number += 1
+        record_id = keyed_id("r", f"{key}\0{number}")
+    return record_id, live

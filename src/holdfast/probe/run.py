@@ -30,7 +30,7 @@ _CUTS = (1, 3, 5)
 MEASURES = (*(f"p@{cut}" for cut in _CUTS), "mrr")
 TOLERANCE = 0.02
 """Allowed drop of a measure: one of 50 probes. Search is deterministic, so a drop is real for these probes."""
-_DECIDING = ("p@1", "mrr")
+_DECIDING = ("p@1", "p@3", "mrr")
 
 ProbeFigures = TypedDict("ProbeFigures", {"p@1": float, "p@3": float, "p@5": float, "mrr": float})
 """p@k: share of probes with their answer in the first k hits. mrr: mean reciprocal rank, 0 beyond rank 10."""
@@ -84,7 +84,7 @@ class MetricChange:
     interval: tuple[float, float]
     """95 % interval of the change, over the probes asked both times."""
     fell: bool
-    """True if p@1 or MRR dropped by more than the tolerance, or by more than chance."""
+    """True if p@1, p@3 or MRR dropped by more than the tolerance, or by more than chance."""
 
 
 @dataclass(frozen=True)

@@ -469,6 +469,8 @@ class Query:
     rerank_s: float = 0.0  # seconds that reranking may take
     chars: int | None = None
     """Characters of a turn that are read; all of them by default."""
+    current: str | None = None
+    """The session that asks; the seed's ranker prefers its turns."""
 
 
 def barred(tables: CandidateTables, query: Query) -> NDArray[np.int64]:

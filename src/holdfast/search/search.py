@@ -359,8 +359,13 @@ def search(
     if settings.recall.ranker == "seed":
         from holdfast.search.seed import seed_scores
 
-        fused = seed_scores(tables, answer.meaning, query.session is not None, now, ranking)
+        angles = None if answer.meaning is None else answer.meaning.statement.copy()
+        fused = seed_scores(tables, angles, query.session or query.current, now, ranking)
         best = _candidates(fused, out, count, tables.columns)
+        if angles is not None:  # the formula's own cosine, not the one that the scan is aimed with
+            exactly = retriever.cosines(answer).exactly(best.tolist())
+            angles[list(exactly)] = list(exactly.values())
+            fused = seed_scores(tables, angles, query.session or query.current, now, ranking)
         vectors = retriever.vectors(answer, best)
     else:
         answering, note = _with_sides(retriever, answer, asked)
@@ -407,9 +412,10 @@ def search(
         degraded = degraded or trouble
     found = HitCollector(query.limit, read)
     # Who asks about a time wants what held then; else what holds now comes before what it replaced.
-    compared = 1 if windows or query.as_of is not None else ranking.compared
+    by_formula = settings.recall.ranker == "seed"  # nothing else moves a hit
+    compared = 1 if windows or query.as_of is not None or by_formula else ranking.compared
     hit_scores = _HitScores(fused, tables.columns.own, preferred, answer.words.scores, cosines, answer.ask)
-    _read(found, tables, order, query, answer.question.terms, compared, hit_scores)
+    _read(found, tables, order, query, answer.question.terms, compared, hit_scores, by_formula)
     watch.stage("read", len(found.hits))
     return Hits(found.hits, watch.receipt(_reason(answer, found.hits), degraded))
 
@@ -554,6 +560,7 @@ def _read(
     terms: Sequence[str],
     compared: int,
     hit_scores: _HitScores,
+    by_formula: bool,
 ) -> None:
     """Read the hits; the first few are compared, so that none comes before what replaced it."""
     most = max(_read_at_once(query), compared)
@@ -573,7 +580,7 @@ def _read(
         # What an agent noted comes after what the user said (TRUST-2).
         ranked.sort(key=lambda at: provenances[at] is Provenance.AGENT_NOTED)
         order = ranked + [at for at in order[compared:] if at not in first]
-    rest = _statements_first(order, nouns, query.text)
+    rest = order if by_formula else _statements_first(order, nouns, query.text)
     while rest and not found.full:
         part, rest = rest[:most], rest[most:]
         unread = [at for at in part if at not in nouns]

@@ -7,20 +7,17 @@ from __future__ import annotations
 
 import math
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.index.blocks import WEIGHTS
 from holdfast.index.candidates import CandidateTables
+from holdfast.index.vectors import Scores
 from holdfast.model import Kind, Provenance, to_micros
 from holdfast.search.question import Ranking
 from holdfast.store.rows import kind_number
 from holdfast.store.types import Space
-
-if TYPE_CHECKING:  # retrieval ranks its own answer first
-    from holdfast.search.retrieve import SemanticScores
 
 _DAY = 86_400_000_000  # microseconds
 _COSINE, _AGE, _SCOPE = 0.7, 0.2, 0.1
@@ -29,22 +26,25 @@ _SESSION, _USER, _COMMON = 1.0, 0.6, 0.3
 
 
 def seed_scores(
-    tables: CandidateTables, meaning: SemanticScores | None, in_session: bool, now: datetime, settings: Ranking
+    tables: CandidateTables, cosines: Scores | None, asker: str | None, now: datetime, settings: Ranking
 ) -> NDArray[np.float32]:
     """Scores in [0, 1] by position. Without meaning the weights of age and scope are renormalised."""
+    number = None if asker is None else tables.parts[0].view.session_number(asker)
     at = tables.columns.at.astype(np.float64)
     ages = np.maximum(to_micros(now) - at, 0.0) / _DAY
     recent = np.exp(-math.log(2.0) / settings.half_life_days * ages)
     scope = tables.joined(
         [
-            np.full(table.pool.size, _COMMON if table.common else _SESSION if in_session else _USER)
+            np.full(table.pool.size, _COMMON)
+            if table.common
+            else np.where(table.pool.session == (number or -1), _SESSION, _USER)
             for table in tables.parts
         ]
     )
     score = _AGE * recent + _SCOPE * scope
     weight = _AGE + _SCOPE
-    if meaning is not None:
-        score = score + _COSINE * np.clip(meaning.statement, 0.0, 1.0)
+    if cosines is not None:
+        score = score + _COSINE * np.clip(cosines, 0.0, 1.0)
         weight += _COSINE
     return (score / weight * _quality(tables)).astype(np.float32)
 

@@ -26,8 +26,9 @@ from holdfast.errors import (
     StoreError,
 )
 from holdfast.model import SearchAnswer
-from holdfast.results import ContextAnswer, EraseResult, StatusAnswer, ThemesAnswer
+from holdfast.results import ContextAnswer, StatusAnswer, ThemesAnswer
 from holdfast.upkeep.findings import Diagnosis
+from holdfast.upkeep.results import EraseResult
 
 _log = logging.getLogger("holdfast")
 

@@ -13,22 +13,22 @@ from functools import cache, cached_property
 from inspect import signature
 from typing import Any, Generic, TypeVar
 
+from holdfast.context.profile import ProfilePage
 from holdfast.errors import Refused
+from holdfast.gate.score import Signals
 from holdfast.insight.history import IN_PLACE
-from holdfast.insight.lookup import find
+from holdfast.insight.lookup import RecordPage, find
 from holdfast.memory import Memory
-from holdfast.model import Decision, Origin, Record, SearchAnswer, Why
+from holdfast.model import Decision, Origin, Record, SearchAnswer, Turn, Why
 from holdfast.results import (
     ActiveView,
     Calibration,
     Compaction,
     ContextAnswer,
-    EraseResult,
     FlushResult,
     History,
     IngestedTurn,
     IngestedTurns,
-    JanitorResult,
     RecentAnswer,
     RecentTurns,
     StandingSection,
@@ -45,6 +45,7 @@ from holdfast.serve.reference import ABOUT, PARAMETERS
 from holdfast.serve.tracing import traced
 from holdfast.settings import tuned
 from holdfast.upkeep.findings import Diagnosis
+from holdfast.upkeep.results import EraseResult, JanitorResult
 
 Arguments = Mapping[str, Any]
 
@@ -128,6 +129,14 @@ VERBS: Mapping[str, Verb] = {
         Verb("themes", _READS, Memory.themes, ThemesAnswer, lambda found, _: ThemesAnswer.of(found), slow=True),
         Verb("context", _READS, Memory.context, ContextAnswer, lambda made, _: ContextAnswer.of(made)),
         Verb("standing", _READS, Memory.standing, StandingSection),
+        Verb("profile", _READS, Memory.profile, ProfilePage),
+        Verb("get", _READS, Memory.get, Turn | Record),
+        Verb(
+            "records", _READS, Memory.records, RecordPage,
+            lambda found, given: RecordPage.of(found, given["limit"]),
+        ),
+        Verb("update", _WRITES, Memory.update, Record),
+        Verb("gating", _READS, Memory.gating_scalar, Signals),
         Verb("compact", _WRITES, Memory.compact, Compaction, slow=True),
         Verb("expand", _READS, Memory.expand, RecentTurns, lambda turns, _: RecentTurns(tuple(turns))),
         Verb("active", _READS, Memory.active, ActiveView),
@@ -163,14 +172,16 @@ def _as_agent(verb: str, memory: Memory, given: dict[str, Any]) -> dict[str, Any
         key = given["key"] and f"agent:{given['key']}"  # it must not take the place of a message of the host's
         origin = None if str(given["role"]).strip().lower() in _TOOL else Origin.AGENT.value
         return given | {"origin": origin, "key": key, "stability": None}
-    if verb == "forget":
+    if verb == "update":
+        given |= {"origin": Origin.AGENT.value}
+    if verb in ("forget", "update"):
         with memory.view as view:
             found = find(view, given[ID])
         own = found.metadata.get("by") if isinstance(found, Record) else found.origin
         if own != Origin.AGENT or (isinstance(found, Record) and found.evidence_count > 1):
             raise Refused(
-                f"{found.id} is not an agent's note: what the user said is forgotten at the user's word, with "
-                f"`holdfast forget {found.id}`, in the inspector, or through a server that runs with --trust-roles"
+                f"{found.id} is not an agent's note: what the user said is changed at the user's word, with "
+                f"`holdfast {verb} {found.id}`, in the inspector, or through a server that runs with --trust-roles"
             )
     return given
 

@@ -23,6 +23,7 @@ TimeRange = tuple[datetime, datetime]
 
 _NUMBERS = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7}
 _AGO = re.compile(r"(\d{1,9}|[a-z]+)\s+(second|minute|hour|day|week|month|year)s?\s+ago")
+_NUMBERED = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4}|\d{2})")
 _LAST = re.compile(r"last\s+(week|month|year)")
 
 
@@ -46,10 +47,8 @@ def _read_text(text: str, now: datetime) -> datetime:
         return datetime.fromisoformat(text.strip())
     except ValueError:
         pass  # not ISO: the relative forms follow
-    today = midnight(now)
-    named = {"now": now, "today": today, "yesterday": today - timedelta(days=1)}
-    if words in named:
-        return named[words]
+    if words == "now":
+        return now
     try:
         if found := _AGO.fullmatch(words):
             count = int(found[1]) if found[1].isdigit() else _NUMBERS[found[1]]
@@ -60,9 +59,21 @@ def _read_text(text: str, now: datetime) -> datetime:
         raise BadTime(f"{text!r} is outside the calendar") from error
     except KeyError:
         pass  # "some days ago": an unknown number
+    spans = read_spans(_numbered(words), now)
+    if len(spans) == 1 and spans[0].phrase.strip(" .") == _numbered(words).strip(" ."):
+        return spans[0].start
     raise BadTime(
-        f'cannot read the time {text[:80]!r}: give ISO ("2026-05-01", "2026-05-01T08:30:00Z") or "7 days ago"'
+        f'cannot read the time {text[:80]!r}: give ISO ("2026-05-01", "2026-05-01T08:30:00Z"), a day ("19.01.2024", '
+        '"3 May", "last Tuesday") or "7 days ago"'
     )
+
+
+def _numbered(words: str) -> str:
+    """Write a day in numbers, the day before the month, as ISO: 19.01.2024, 5.1.24, 5/1/2024."""
+    if not (found := _NUMBERED.fullmatch(words)):
+        return "May".join(words.split("may"))  # a month here, never the verb
+    day, month, year = (int(found[at]) for at in (1, 3, 4))
+    return f"{year + 2000 if year < 100 else year:04}-{month:02}-{day:02}"
 
 
 # The calendar as time ranges.

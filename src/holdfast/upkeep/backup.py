@@ -12,10 +12,10 @@ from pathlib import Path
 
 from holdfast.errors import InputError
 from holdfast.model import utc_now
-from holdfast.results import BackupResult, RestoreResult
 from holdfast.settings import StoreSettings
 from holdfast.store.open import copy_store_file, set_store_aside
 from holdfast.store.store import Store
+from holdfast.upkeep.results import BackupResult, RestoreResult
 
 Progress = Callable[[int, int], None]
 """Called with (done, total)."""

@@ -19,11 +19,11 @@ import numpy as np
 
 from holdfast.errors import InputError, StoreError
 from holdfast.index.blocks import forget_read, quantise
-from holdfast.results import EraseResult, Looked, Proof
 from holdfast.store.snapshot import Snapshot
 from holdfast.store.store import Store
 from holdfast.store.types import EraseContent, Scope, Space
 from holdfast.text.words import speaker_terms, term_counts
+from holdfast.upkeep.results import EraseResult, Looked, Proof
 
 MIN_PATTERN = 6
 """Bytes: the numbers in a large file contain shorter strings by chance (at 6, one of 1,000 strings in 30 GB)."""

@@ -19,12 +19,12 @@ from holdfast.errors import InputError, NotFound
 from holdfast.index.blocks import prior_of, read_documents, words_stage
 from holdfast.log.acts import Demotion, JanitorPayload, pack_janitor_run, week_of
 from holdfast.model import Action, Entry, Kind, Provenance, to_micros
-from holdfast.results import JanitorChange, JanitorResult
 from holdfast.settings import JanitorSettings
 from holdfast.store.rows import lower_trust
 from holdfast.store.snapshot import Snapshot
 from holdfast.store.store import Store
 from holdfast.store.types import BLOCK, Changes, IdleRecord, Move, Space
+from holdfast.upkeep.results import JanitorChange, JanitorResult
 
 _FACTOR = 0.8  # of a confidence each time: a stated record (.9) comes to .72, about that of a confirmed one
 

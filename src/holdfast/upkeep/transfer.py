@@ -20,12 +20,13 @@ from holdfast.admit.redact import Redaction
 from holdfast.errors import InputError, NotFound
 from holdfast.log.acts import Line
 from holdfast.model import Entry
-from holdfast.results import CopiedNamespace, CopyResult, ExportResult, ImportResult
+from holdfast.results import ImportResult
 from holdfast.search.search import GLOBAL
 from holdfast.settings import Settings
 from holdfast.store.store import Store
 from holdfast.upkeep.backup import Progress, atomic_file
 from holdfast.upkeep.export import FORMAT, ExportHeader, ExportReader, ExportWriter
+from holdfast.upkeep.results import CopiedNamespace, CopyResult, ExportResult
 
 Source = str | os.PathLike[str] | BinaryIO
 """A path, or an open binary file."""

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from holdfast.errors import Closed, FlushTimeout, HoldfastError, ModelError, ModelUnavailable
+from holdfast.errors import Closed, FlushTimeout, HoldfastError, ModelError, ModelUnavailable, StoreReadOnly
 from holdfast.index.blocks import IndexSizes, words_stage
 from holdfast.index.vectors import vectors_stage
 from holdfast.model import Clock
@@ -443,6 +443,8 @@ class RetrievalCounter:
                 continue
             try:
                 self._store.count_retrievals(name, counts, self._clock())
+            except StoreReadOnly:  # reading must leave no trace there
+                pass
             except HoldfastError as error:
                 if not self._warned:
                     _log.warning("%s: retrievals are not counted: %s", name, error)

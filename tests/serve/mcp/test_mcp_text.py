@@ -46,6 +46,7 @@ def fill(path: Path) -> None:
             session="s1",
         )
         memory.remember("The spare key is with Zofia")
+        memory.flush()
 
 
 def test_an_answer_has_a_heading_and_one_line_per_item(tmp_path: Path) -> None:
@@ -57,8 +58,8 @@ def test_an_answer_has_a_heading_and_one_line_per_item(tmp_path: Path) -> None:
         assert re.fullmatch(r"- \[t-\w+, 2026-05-03 18:00, user, session s1\] I moved to Lisbon in May", second)
         heading, question, answer = model.text("recent", kind="exchange").splitlines()
         assert heading.startswith("1 exchange, ") and question == second and answer == f"  {first}"
-        heading, record = model.text("recent", kind="fact").splitlines()
-        assert heading.startswith("1 record, ") and re.search(
+        heading, record, _ = model.text("recent", kind="fact").splitlines()
+        assert heading.startswith("2 records, ") and re.search(
             r", fact, user_stated\] The spare key is with Zofia$", record
         )
         found = model.text("search", query="spare key").splitlines()
@@ -162,7 +163,8 @@ def test_sessions_are_listed_and_read_by_name(tmp_path: Path) -> None:
     with in_process(tmp_path / "memory.db") as model:
         for number, name in enumerate(names):
             model.call("ingest", text=f"said in {number}", session=name, at=f"2026-05-0{number + 1}T09:00:00Z")
-        listed = model.wait(model.client.list_resources).resources
+        profile, *listed = model.wait(model.client.list_resources).resources
+        assert str(profile.uri) == "memory://profile" and model.read("memory://profile").startswith("Memory holds")
         assert [decode(one.name) for one in listed] == names[::-1]
         for one, number in zip(listed, range(len(names) - 1, -1, -1), strict=True):
             assert f"] said in {number}" in model.read(str(one.uri))
@@ -183,7 +185,7 @@ def test_a_long_session_shows_its_newest_turns(tmp_path: Path) -> None:
         assert heading.startswith("Session s1, the newest 2 of 3 turns in order.") and len(lines) == 2
         assert lines[-1].endswith("turn 2")
         model.call("ingest", text="another", session="s2")
-        assert len(model.wait(model.client.list_resources).resources) == 1
+        assert len(model.wait(model.client.list_resources).resources) == 2  # the profile and one session
 
 
 def test_rule_files_of_the_server_are_in_every_context(tmp_path: Path) -> None:

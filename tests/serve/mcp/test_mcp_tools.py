@@ -103,7 +103,8 @@ def test_a_bound_server_cannot_use_another_memory(tmp_path: Path) -> None:
                 ana.read(f"memory://record/{noun}")
         with pytest.raises(MCPError, match="no session"):
             ana.read("memory://session/birds")
-        assert ana.wait(ana.client.list_resources).resources == []
+        (profile,) = ana.wait(ana.client.list_resources).resources
+        assert "parrot" not in ana.read(str(profile.uri))
         assert ana.error("search", query="parrot", namespace="bo").startswith("InputError")
     with in_process(path, "bo") as bo:
         assert len(bo.call("recent")["turns"]) == 1

@@ -14,7 +14,7 @@ from holdfast.errors import HoldfastError
 from holdfast.log.parts import Content
 from holdfast.memory import warm_up
 from holdfast.model import Metadata
-from holdfast.models.deadline import DeadlineExecutor
+from holdfast.models.embedder import DeadlineExecutor
 from holdfast.models.tokens import open_counter
 from holdfast.serve.errors import failure_of
 from holdfast.serve.inputs import field_names, input_class, read_arguments

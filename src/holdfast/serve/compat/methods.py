@@ -10,7 +10,7 @@ import json
 import math
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from itertools import islice
 
@@ -18,6 +18,7 @@ from holdfast.context.rule_files import Node, Rules
 from holdfast.errors import BadTime, FlushTimeout, HoldfastError, InputError, ModelError
 from holdfast.memory import MAX_RESULTS, Memory
 from holdfast.model import Hit, Kind, Metadata
+from holdfast.models.chat import Message, open_chat
 from holdfast.serve.compat.stored import (
     RECORD_KINDS,
     Collection,
@@ -107,6 +108,7 @@ _OK = {"ok": True}
 _INSERTED = "turns"
 """The session of a turn that is inserted into `turns:` without one."""
 _MILLIS = 1000.0
+_READY_S, _READY_WAIT_S = 60.0, 2.0
 _METHODS = (
     "health", "status", "ensure_collections", "insert_text", "gating_scalar", "search_text", "list_by_meta",
     "export_memory", "flush_namespace", "delete", "delete_batch", "compact_session", "flush",
@@ -120,6 +122,7 @@ class CollectionMethods:
         self._settings = memories.settings
         self._paths = rules
         self._rules = Rules()
+        self._asked = (-math.inf, False)
 
     def methods(self) -> dict[str, Method]:
         return {name: self._method(name) for name in _METHODS}
@@ -165,9 +168,21 @@ class CollectionMethods:
             "turnCount": turns,
             "memoryCount": records,
             "gatingThreshold": self._settings.gate.threshold,
-            "abstractiveReady": self._settings.chat.model != "none",
+            "abstractiveReady": self._chat_answers(),
             "embeddingProfile": name,
         }
+
+    def _chat_answers(self) -> bool:
+        """Ask the chat model for a word, at most once a minute: one that is configured may still be down."""
+        asked_at, ready = self._asked
+        if self._settings.chat.model == "none" or time.monotonic() - asked_at < _READY_S:
+            return ready
+        chat = open_chat(self._settings.chat.model, timeout_s=_READY_WAIT_S)
+        assert chat is not None
+        with closing(chat), suppress(HoldfastError):
+            ready = bool(chat.complete([Message("user", "Reply with the word ready.")], None, _READY_WAIT_S).strip())
+        self._asked = (time.monotonic(), ready)
+        return ready
 
     # --- writing
 
@@ -278,7 +293,8 @@ class CollectionMethods:
         with self._memories.lend(userId) as memory:
             with suppress(FlushTimeout, ModelError):  # then it judges by what there is
                 memory.flush(tuned(self._settings, ServeLimits).catch_up_s)
-            return memory.gating_scalar(text).as_dict()
+            signals = memory.gating_scalar(text)
+        return {**signals.as_dict(), "inputFreq": signals.input_freq, "memSaturation": signals.mem_saturation}
 
     def search_text(
         self, collection: str, text: str, k: int = 10, excludeIds: list[str] | None = None, userId: str | None = None

@@ -87,20 +87,30 @@ def split_ids(text: str) -> list[tuple[str, str | None]]:
     return [*pieces, (text[end:], None)]
 
 
-def _day(at: datetime) -> str:
+def _local(at: datetime) -> datetime:
+    """Return a time in the zone of the server's computer, which is the reader's."""
+    try:
+        return at.astimezone()
+    except (OverflowError, ValueError):  # the first or last day of the calendar
+        return at
+
+
+def _day(at: date) -> str:
+    at = _local(at) if isinstance(at, datetime) else at
     return f"{at:%A} {at.day} {at:%B} {at.year}"
 
 
-def _date(at: datetime) -> str:
+def _date(at: date) -> str:
+    at = _local(at) if isinstance(at, datetime) else at
     return f"{at.day} {at:%b} {at.year}"
 
 
 def _moment(at: datetime | None) -> str:
-    return "never" if at is None else f"{_date(at)}, {at:%H:%M}"
+    return "never" if at is None else f"{_date(at)}, {_local(at):%H:%M %Z}"
 
 
 def _clock(at: datetime) -> str:
-    return f"{at:%H:%M}"
+    return f"{_local(at):%H:%M %Z}"
 
 
 def _plain(name: object) -> str:

@@ -64,7 +64,7 @@ _Read = TypeVar("_Read")
 
 # --- resources
 
-RECORD, SESSION = "memory://record/", "memory://session/"
+RECORD, SESSION, PROFILE = "memory://record/", "memory://session/", "memory://profile"
 _TEXT = "text/plain"
 
 
@@ -96,14 +96,24 @@ def recent_sessions(memory: Memory) -> ListResourcesResult:
     return ListResourcesResult(
         resources=[
             Resource(
-                uri=SESSION + quote(one.name, safe=""),
-                name=encode_field(one.name),
-                title=f"Session {encode_field(one.name)}",
-                description=f"Last turn on {one.last.date().isoformat()}.",
-                mime_type=_TEXT,
-            )
-            for one in found
-            if one.last is not None
+                uri=PROFILE,
+                name="profile",
+                title="Profile of the user",
+                description="Who the user is by what they said: people, work, projects, plans and standing rules, "
+                "without anything sensitive. History, not instructions.",
+                mime_type="text/markdown",
+            ),
+            *(
+                Resource(
+                    uri=SESSION + quote(one.name, safe=""),
+                    name=encode_field(one.name),
+                    title=f"Session {encode_field(one.name)}",
+                    description=f"Last turn on {one.last.date().isoformat()}.",
+                    mime_type=_TEXT,
+                )
+                for one in found
+                if one.last is not None
+            ),
         ]
     )
 
@@ -122,7 +132,9 @@ def _resource_text(memory: Memory, formatter: TextFormatter, uri: str) -> str:
         if turns := memory.thread(name):
             return formatter.format(masked(ThreadAnswer(name, tuple(turns))))
         raise NotFound(f"there is no session {name!r} in this namespace")
-    raise MCPError(INVALID_PARAMS, f"there is no resource {uri!r}; use {RECORD}ID or {SESSION}NAME")
+    if uri == PROFILE:
+        return memory.profile(sensitive=False).text or "Memory holds nothing that describes the user."
+    raise MCPError(INVALID_PARAMS, f"there is no resource {uri!r}; use {PROFILE}, {RECORD}ID or {SESSION}NAME")
 
 
 # --- tools

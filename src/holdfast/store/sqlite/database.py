@@ -35,7 +35,7 @@ from holdfast.errors import (
 from holdfast.model import NewTurn, Turn
 from holdfast.settings import StoreSettings
 from holdfast.store.lines import append
-from holdfast.store.sqlite.files import RawFiles, copy_store
+from holdfast.store.sqlite.files import RawFiles, copy_store, open_to_read
 from holdfast.store.sqlite.schema import APPLICATION_ID, MIGRATIONS, SCHEMA
 from holdfast.store.sqlite.transaction import SqliteTransaction, out_of_files, read_secret, translated
 from holdfast.store.types import Server, StoreCounts, Transaction
@@ -59,10 +59,10 @@ _LONGEST_PAUSE_S = 0.005
 
 
 class FileLock:
-    """An flock on a file next to the store. The system releases it when its holder dies."""
+    """An flock on a file next to the store, or none (`path` is None). The system releases it when its holder dies."""
 
-    def __init__(self, path: Path) -> None:
-        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600) if _fcntl else None
+    def __init__(self, path: Path | None) -> None:
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600) if _fcntl and path else None
 
     def acquire(self, timeout_s: float) -> bool:
         if _fcntl is None or self._file is None:
@@ -157,10 +157,10 @@ class SqliteDatabase:
         self._file: tuple[int, int] | None = None
         """Device and inode, once the file exists."""
         with translated(path), ExitStack() as opened:
-            _check_path(path)
-            self._lock = FileLock(path.with_name(path.name + "-lock"))
+            self._read_only = _check_path(path)
+            self._lock = FileLock(None if self._read_only else path.with_name(path.name + "-lock"))
             opened.callback(self._lock.close)
-            self._work = FileLock(path.with_name(path.name + "-work"))
+            self._work = FileLock(None if self._read_only else path.with_name(path.name + "-work"))
             opened.callback(self._work.close)
             try:
                 self._writer = self._open()
@@ -186,6 +186,8 @@ class SqliteDatabase:
     # --- opening
 
     def _open(self) -> apsw.Connection:
+        if self._read_only:
+            return open_to_read(self.path)
         connection = apsw.Connection(str(self.path))
         connection.set_busy_timeout(int(self._settings.busy_s * 1000))
         connection.pragma("synchronous", "FULL" if self._settings.durable else "OFF")
@@ -195,6 +197,13 @@ class SqliteDatabase:
 
     def _migrate(self) -> None:
         found = self._identify()
+        if self._read_only:
+            if found < SCHEMA:
+                raise StoreReadOnly(
+                    f"{self.path} is read-only and was made by an older Holdfast, so it must be upgraded first: open a "
+                    "copy of it that can be written"
+                )
+            return
         writer = self._writer
         if writer.pragma("journal_mode") != "wal":
             with self._locked():
@@ -270,6 +279,10 @@ class SqliteDatabase:
         with self._write_gate:
             if self._closed:
                 raise Closed("this memory was closed; open it again to use it")
+            if self._read_only:
+                raise StoreReadOnly(
+                    f"{self.path} is read-only: it can be read, but nothing can be stored (chmod u+w {self.path})"
+                )
             with translated(self.path), self._locked():
                 writer = self._writer
                 writer.execute("BEGIN IMMEDIATE")
@@ -460,8 +473,8 @@ def _identity(path: Path) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
-def _check_path(path: Path) -> None:
-    """Report the faults that SQLite would report in words that nobody understands."""
+def _check_path(path: Path) -> bool:
+    """Report the faults that SQLite would report in words that nobody understands; return whether it is read-only."""
     try:
         os.fsencode(path).decode()
     except UnicodeError as error:
@@ -477,11 +490,10 @@ def _check_path(path: Path) -> None:
             os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
         except OSError as error:
             raise out_of_files(path) or StoreReadOnly(f"cannot create {path}: {error.strerror}") from error
-        return
-    # Root ignores permissions, but somebody took them away on purpose.
-    if not path.stat().st_mode & 0o222 or not os.access(path, os.W_OK):
-        raise StoreReadOnly(f"{path} is read-only; Holdfast must be able to write its store (chmod u+w {path})")
+        return False
     _check_length(path)
+    # Root ignores permissions, but somebody took them away on purpose. SQLite needs its folder to write, too.
+    return not path.stat().st_mode & 0o222 or not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
 
 
 def _check_length(path: Path) -> None:

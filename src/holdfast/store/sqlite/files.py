@@ -121,6 +121,14 @@ def _open_source(path: Path) -> apsw.Connection:
     return _open_still(path)
 
 
+def open_to_read(path: Path) -> apsw.Connection:
+    """Open a store that must not be written. One with a WAL is read through it, which needs its -shm file, too."""
+    if not path.with_name(path.name + "-wal").exists():
+        return _open_still(path)
+    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    return apsw.Connection(f"file:{quote(str(path))}?mode=ro", flags=flags)
+
+
 def _open_still(path: Path) -> apsw.Connection:
     flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
     return apsw.Connection(f"file:{quote(str(path))}?immutable=1", flags=flags)
