@@ -380,8 +380,9 @@ class PostgresDatabase:
 
     def copy(self, path: Path, progress: Callable[[int, int], None] | None = None) -> StoreCounts:
         raise StoreError(
-            f"{self.location} is on a server: its own tools copy it whole (pg_dump --schema "
-            f"{self.address.schema}), and `holdfast copy {self.location} FILE` copies its logs into a file"
+            f"{self.location} is on a server: its own tools copy it whole (pg_dump --schema {self.address.schema}, as "
+            "a role with BYPASSRLS: docs/how-to/postgres.md), and "
+            f"`holdfast copy {self.location} FILE` copies its logs into a file"
         )
 
     def size(self) -> int:
