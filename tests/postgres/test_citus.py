@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import psycopg
 import pytest
@@ -17,11 +16,10 @@ from holdfast.store.open import open_store
 from holdfast.store.postgres.database import PostgresDatabase
 from holdfast.store.postgres.schema import TABLES
 from holdfast.testing import HashEmbedder
-from tests.postgres.life import live
 from tests.postgres.roles import database_of
 from tests.support.memories import QUICK, texts, user
 from tests.support.postgres_server import Cluster
-from tests.support.postgres_statements import LISTINGS, Statement, Statements
+from tests.support.postgres_statements import Statements
 
 if TYPE_CHECKING:
     from tests.support.postgres_engine import Engine
@@ -45,38 +43,8 @@ def unsharded(cluster: Cluster) -> Iterator[str]:
 
 
 @pytest.mark.requirement("INV-4")
-def test_citus_sends_every_statement_of_a_life_to_one_shard(url: str, tmp_path: Path) -> None:
-    statements = Statements()
-    with statements.collected():
-        live(url, "ana", "harbour", tmp_path)
-    sent = [one for one in statements.of_tables() if one.sql not in LISTINGS]
-    assert len(sent) > 100
-    database = PostgresDatabase(url, StoreSettings())
-    try:
-        with database.session() as connection:
-            ns = database.ns_of("ana")
-            assert [told for one in sent if (told := _tasks(connection, one, str(ns))) is not None] == []
-    finally:
-        database.close()
-
-
-def _tasks(connection: psycopg.Connection[Any], statement: Statement, ns: str) -> str | None:
-    """Return the statement with the reason why it does not go to one shard, by Citus's own plan; None if it does."""
-    connection.execute("BEGIN")
-    connection.execute(f"SET LOCAL holdfast.ns = '{ns}'".encode())
-    try:
-        row = connection.execute(f"EXPLAIN (FORMAT JSON) {statement.sql}".encode(), statement.values).fetchone()
-        assert row is not None
-        plan = row[0][0]["Plan"]
-        job = plan.get("Distributed Query", {}).get("Job", {})
-        return None if job.get("Task Count") == 1 else f"{plan}: {statement.sql}"
-    finally:
-        connection.execute("ROLLBACK")
-
-
-@pytest.mark.requirement("INV-4")
 def test_citus_sends_an_append_to_the_node_of_its_namespace(url: str) -> None:
-    """EXPLAIN does not show it: Citus says it while it does so."""
+    """EXPLAIN does not show it (see test_routing.py for all other statements): Citus says it while it does so."""
     statements = Statements()
     with Memory(url, "ana", embedder="none", settings=QUICK) as memory, statements.collected():
         memory.ingest("hello", session="s")

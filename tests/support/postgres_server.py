@@ -89,7 +89,7 @@ class Server:
 
 
 class Cluster(Server):
-    """The coordinator of a Citus cluster. A database is made on every node, as docs/how-to/citus.md says."""
+    """The coordinator of a Citus cluster. A database is made on every node, as docs/how-to/scaling.md says."""
 
     def __init__(self, admin: str) -> None:
         super().__init__(admin)
