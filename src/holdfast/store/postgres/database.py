@@ -239,7 +239,9 @@ class PostgresDatabase:
                 call = translate(_APPEND_SEVERAL if several else _APPEND_ONE)
                 placed = connection.execute(call, values, binary=True).fetchone()
         except psycopg.Error as error:
-            if lost(error) or collided(error) or isinstance(error, errors.UniqueViolation):
+            # A node of Citus whose shard moves away during the call may no longer write it: the coordinator must.
+            unusual = errors.UniqueViolation | errors.InsufficientPrivilege
+            if lost(error) or collided(error) or isinstance(error, unusual):
                 return None
             raise
         if placed is None or placed[0] is None:
