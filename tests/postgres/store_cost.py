@@ -13,7 +13,7 @@ import argparse
 import json
 import time
 from collections.abc import Callable, Iterable
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -31,6 +31,7 @@ from holdfast_bench.chatter import Session, chatter, questions, upto
 _PARTS = 4
 _SINGLE = 200
 _QUESTIONS = 40
+_WARM_UP = 8  # statements are prepared at their third use
 
 
 @dataclass
@@ -53,13 +54,13 @@ class Place:
         """Return the processor time of the servers so far, with that of their processes that have ended."""
         total = 0.0
         for process in psutil.process_iter(["name"]):
-            try:
+            with suppress(psutil.Error):
                 if process.info["name"] == "postgres" and any(one in process.cmdline() for one in self.folders):
-                    family = [process, *process.children(recursive=True)]
-                    total += sum(one.cpu_times().user + one.cpu_times().system for one in family)
-                    total += process.cpu_times().children_user + process.cpu_times().children_system
-            except psutil.Error:
-                continue
+                    times = process.cpu_times()
+                    total += times.user + times.system + times.children_user + times.children_system
+                    for child in process.children():
+                        with suppress(psutil.Error):  # it has just ended, and is counted among the children
+                            total += child.cpu_times().user + child.cpu_times().system
         return total
 
 
@@ -73,7 +74,8 @@ def measure(places: list[Place], turns: int) -> dict[str, object]:
             with Memory(place.location, f"user-{part}", embedder=embedder, settings=settings) as memory:
                 place.count("ingest", partial(_ingest, memory, upto(sessions, each)))
                 place.count("derive", memory.flush)
-                memory.search("warm up")
+                for text in asked[:_WARM_UP]:
+                    memory.search(text)
                 place.count("search", partial(list, map(memory.search, asked)))
             with closing(open_store(place.location, settings.store)) as store:
                 store.bootstrap(f"writer-{part}", "s")

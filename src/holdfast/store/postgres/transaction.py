@@ -57,13 +57,16 @@ def translate(sql: str) -> bytes:
 
 
 @lru_cache(maxsize=500)
-def _insertion(table: str, columns: str, conflict: str) -> str:
-    """Return a statement that inserts many rows: one array per column.
+def _insertion(table: str, columns: str, conflict: str, single: bool) -> str:
+    """Return a statement that inserts one row, or many: one array per column.
 
     COPY would not be much faster, and is not allowed under row-level security. The namespace is read from its own row,
     so that Citus sends the statement whole to the node with that row.
     """
     names = columns.split(", ")
+    if single:
+        values = ", ".join(f":c{at}" for at in range(len(names)))
+        return f"INSERT INTO {table} (ns, {columns}) VALUES (:ns, {values}) {conflict}"
     kinds = [_COLUMN_TYPES.get(f"{table}.{name}") or _COLUMN_TYPES.get(name, "bigint") for name in names]
     arrays = ", ".join(f":c{at}::{kind}[]" for at, kind in enumerate(kinds))
     return (
@@ -142,12 +145,15 @@ class PostgresTransaction:
 
     def insert(self, table: str, columns: str, rows: Iterable[Sequence[object]], conflict: str = "") -> None:
         every = list(rows)
-        sql = _insertion(table, columns, conflict)
+        single = len(every) == 1  # the most common, and quicker without arrays
+        sql = _insertion(table, columns, conflict, single)
         for start in range(0, len(every), _INSERTED_AT_ONCE):
             part = zip(*every[start : start + _INSERTED_AT_ONCE], strict=True)
-            values = {f"c{at}": list(column) for at, column in enumerate(part)}
+            values = {f"c{at}": column[0] if single else list(column) for at, column in enumerate(part)}
             cursor = self._run(sql, values)
-            if cursor is not None and not cursor.rowcount:  # all rows are known, or the namespace has no row yet
+            if (
+                cursor is not None and not cursor.rowcount and not single
+            ):  # all rows are known, or the namespace has no row yet
                 self.execute("INSERT INTO namespaces (ns) VALUES (:ns) ON CONFLICT DO NOTHING")
                 self._run(sql, values)
 
