@@ -19,6 +19,7 @@ from functools import partial
 
 import psutil  # type: ignore[import-untyped]
 
+from holdfast.errors import FlushTimeout
 from holdfast.log.messages import read_turn
 from holdfast.memory import Memory
 from holdfast.model import utc_now
@@ -30,6 +31,7 @@ from holdfast_bench.chatter import Session, chatter, questions, upto
 
 _PARTS = 4
 _SINGLE = 200
+_LOOK_S = 1.0
 _QUESTIONS = 40
 _WARM_UP = 8  # statements are prepared at their third use
 
@@ -73,7 +75,7 @@ def measure(places: list[Place], turns: int) -> dict[str, object]:
         for place in places[:: 1 if part % 2 else -1]:
             with Memory(place.location, f"user-{part}", embedder=embedder, settings=settings) as memory:
                 place.count("ingest", partial(_ingest, memory, upto(sessions, each)))
-                place.count("derive", memory.flush)
+                place.count("derive", partial(_wait, memory))
                 for text in asked[:_WARM_UP]:
                     memory.search(text)
                 place.count("search", partial(list, map(memory.search, asked)))
@@ -102,6 +104,15 @@ def measure(places: list[Place], turns: int) -> dict[str, object]:
 def _ingest(memory: Memory, sessions: Iterable[Session]) -> None:
     for session, messages in sessions:
         memory.ingest_many(messages, session=session)
+
+
+def _wait(memory: Memory) -> None:
+    """Wait for background work and ask seldom: a flush asks all the time, which is not the work itself."""
+    while True:
+        try:
+            return memory.flush(timeout=0.0)
+        except FlushTimeout:
+            time.sleep(_LOOK_S)
 
 
 def _append(store: Store, namespace: str) -> None:

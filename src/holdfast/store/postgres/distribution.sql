@@ -37,6 +37,6 @@ BEGIN
     -- What connection.py sets for its sessions, for those of Citus on the nodes.
     FOREACH one IN ARRAY ARRAY['enable_seqscan', 'enable_hashjoin', 'enable_mergejoin', 'enable_material', 'jit']
     LOOP
-        EXECUTE format('ALTER ROLE CURRENT_USER IN DATABASE %I SET %I = off', current_database(), one);
+        EXECUTE format('ALTER ROLE %I IN DATABASE %I SET %I = off', current_user, current_database(), one);
     END LOOP;
 END $$;
