@@ -43,7 +43,7 @@ _MAX_S = 1800.0
 _WARM_UP = 10
 _TOP = 10
 _ENGINES = ("sqlite", "postgres")
-_BESIDE = ("postgres", "citus")
+_AGAINST = ("postgres", "citus")
 
 Put = Callable[[str], object]
 
@@ -76,11 +76,11 @@ def run(
     progress: Progress | None = None,
     seed: int = 0,
     plan: Plan | None = None,
-    beside: str | None = None,
+    against: str | None = None,
 ) -> dict[str, object]:
     """Measure a temporary file and a temporary schema of the server; with `admit` records are made too.
 
-    With `beside`, a schema of that server stands in place of the file, to compare Citus with plain PostgreSQL.
+    With `against`, a schema of that server stands in place of the file, to compare Citus with plain PostgreSQL.
     """
     start = time.perf_counter()
     report = progress or (lambda step, done, total: None)
@@ -94,9 +94,9 @@ def run(
     embedder.warm(asked)
     with ExitStack() as stack:
         home = stack.enter_context(tempfile.TemporaryDirectory(prefix="holdfast-engines-"))
-        first_place = stack.enter_context(_schema(beside)) if beside else str(Path(home) / "memory.db")
+        first_place = stack.enter_context(_schema(against)) if against else str(Path(home) / "memory.db")
         pair = (first_place, stack.enter_context(_schema(server)))
-        places = dict(zip(_BESIDE if beside else _ENGINES, pair, strict=True))
+        places = dict(zip(_AGAINST if against else _ENGINES, pair, strict=True))
         figures: dict[str, object] = {"set": "engines", "n": records, "records": admit}
         figures |= _measure_writers(places, settings, first(sessions, plan.turns_per_writer), plan, report)
         figures |= _fill(places, settings, sessions, records, embedder, plan, report)
