@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 export OPENBLAS_NUM_THREADS := 1
 export OMP_NUM_THREADS := 1
 
-.PHONY: demo quick test test-postgres check lint types layers torture surfaces browser bench conformance test-claude-code contract reference clean
+.PHONY: demo quick test test-postgres test-citus check lint types layers torture surfaces browser bench conformance test-claude-code contract reference clean
 
 $(READY): pyproject.toml bench/pyproject.toml models/pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -38,10 +38,17 @@ quick: $(READY)  ## the core behaviour of every package, on two cores: less than
 test: $(READY)  ## every fast test, on two cores
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
-test-postgres: $(READY)  ## every test that speaks of behaviour, on PostgreSQL, two servers at once: minutes
-	HOLDFAST_TEST_ENGINE=postgres $(BIN)/python -m pytest -n 2 --dist worksteal tests/test_memory_machine.py tests/postgres \
-		tests/admit tests/compact tests/context tests/gate tests/index tests/insight tests/log tests/rules tests/search \
-		tests/store/test_threads.py tests/test_aio.py tests/test_memory.py tests/upkeep tests/worker
+# Every test that speaks of behaviour, on PostgreSQL.
+ON_POSTGRES := HOLDFAST_TEST_ENGINE=postgres $(BIN)/python -m pytest -n 2 --dist worksteal tests/test_memory_machine.py \
+	tests/postgres tests/admit tests/compact tests/context tests/gate tests/index tests/insight tests/log tests/rules \
+	tests/search tests/store/test_threads.py tests/test_aio.py tests/test_memory.py tests/upkeep tests/worker
+
+test-postgres: $(READY)  ## on two servers of its own, or on the one of HOLDFAST_TEST_POSTGRES: minutes
+	$(ON_POSTGRES)
+
+test-citus: $(READY)  ## on a Citus cluster: HOLDFAST_TEST_CITUS is its coordinator's address, for a superuser
+	@test -n "$$HOLDFAST_TEST_CITUS" || { echo "set HOLDFAST_TEST_CITUS=postgresql://superuser@coordinator/postgres"; exit 2; }
+	$(ON_POSTGRES)
 
 lint: $(READY)
 	$(BIN)/ruff check .

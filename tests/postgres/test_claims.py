@@ -25,7 +25,7 @@ _END_CLAIMS = """SELECT pg_terminate_backend(pid) FROM pg_locks
     WHERE locktype = 'advisory' AND granted
     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"""
 _CONNECTIONS = """SELECT count(*) FROM pg_stat_activity
-    WHERE datname = current_database() AND pid <> pg_backend_pid()"""
+    WHERE datname = current_database() AND application_name = 'holdfast'"""
 _OF_VIEWS = "SELECT (SELECT count(*) FROM holdfast.vectors) + (SELECT count(*) FROM holdfast.postings)"
 SOON_S = 60.0  # a busy machine may be slow; what is waited for takes a second
 

@@ -15,10 +15,10 @@ from holdfast.store.snapshot import Snapshot
 from holdfast.testing import HashEmbedder
 from tests.support.memories import EAGER, user
 
-MOST_IN_A_SEARCH = 18
+MOST_IN_A_SEARCH = 20
 """Turns and records of two namespaces, by words and by vectors; then the hits, and their successors."""
-IN_RECENT = 4
-"""Begin, hidden turns, turns, commit."""
+IN_RECENT = 6
+"""Begin, the namespace and its row (one round trip), hidden turns, turns, commit."""
 
 
 def test_a_search_and_the_newest_turns_send_few_statements(url: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -85,6 +85,8 @@ def answers_without_predicate(url: str, forgotten: list[Any]) -> list[object]:
                     found.append(sorted(map(str, cursor.fetchall())) if cursor.description else cursor.rowcount)
                 except psycopg.errors.UniqueViolation as error:  # it writes what its own namespace holds since then
                     found.append(str(error))
+                except (psycopg.errors.FeatureNotSupported, psycopg.errors.InternalError_) as error:
+                    found.append(str(error))  # Citus refuses some that are for all shards
                 connection.execute("ROLLBACK")
     finally:
         database.close()
@@ -131,7 +133,9 @@ def test_every_key_begins_with_the_namespace_without_foreign_keys(postgres: Engi
             """SELECT tablename, indexdef FROM pg_indexes
                WHERE schemaname = current_schema() AND tablename NOT IN ('secrets', 'schema_versions')"""
         ).fetchall()
-        foreign = admin.execute("SELECT conname FROM pg_constraint WHERE contype = 'f'").fetchall()
+        foreign = admin.execute(
+            "SELECT conname FROM pg_constraint WHERE contype = 'f' AND connamespace = current_schema()::regnamespace"
+        ).fetchall()
         forced = admin.execute(
             "SELECT relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace"
             " AND relkind = 'r' AND relrowsecurity AND relforcerowsecurity"
@@ -150,15 +154,15 @@ def test_server_functions_restrict_every_table_to_the_namespace(postgres: Engine
     for name, body in bodies:
         read = re.findall(r"\b(?:FROM|JOIN|UPDATE)\s+(\w+)", body)
         written = re.findall(r"\bINSERT INTO\s+(\w+)", body)
-        assert set(read) | set(written) <= set(TABLES), name
+        assert {*read, *written} - {"unnest"} <= set(TABLES), name
         for table in TABLES:
             assert read.count(table) <= body.count(f"{table}.ns = of_ns"), f"{name} reads {table} of any namespace"
-        assert len(written) == len(re.findall(r"\(ns,[^)]*\)\s*VALUES \(of_ns,", body)), name
+        own = r"\(ns,[^)]*\)\s*(?:VALUES \(of_ns,|SELECT namespaces\.ns,)"
+        assert len(written) == len(re.findall(own, body)), name
 
 
 def test_the_statements_of_distribution_name_every_table_once() -> None:
     told = distribution()
     assert [table for table in TABLES if told.count(f"'{table}'") < 1] == []
-    inside = told.split("ARRAY[\n", 1)[1].split("])", 1)[0]
-    named = [part.strip().strip("'") for part in inside.split(",")]
-    assert sorted([*named, "namespaces"]) == sorted(TABLES)
+    inside = told.split("ARRAY[\n", 1)[1].split("]\n", 1)[0]
+    assert sorted(part.strip().strip("'") for part in inside.split(",")) == sorted(TABLES)

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from jsonschema import Draft202012Validator
+from psycopg import sql
 
 from holdfast.cli import main
 from holdfast.memory import Memory
 from holdfast_bench.contract import schema
 from tests.support.memories import QUICK
+from tests.support.postgres_server import ROLE
+
+if TYPE_CHECKING:
+    from tests.support.postgres_engine import Engine
 
 
 @pytest.mark.requirement("KEEP-5")
@@ -37,6 +44,47 @@ def test_store_info_shows_the_server_but_not_its_password(url: str, capsys: pyte
     assert "plain:plain" not in str(told)
     assert main(["store", "shard", "--store", url]) == 2
     assert "has no Citus" in capsys.readouterr().err
+
+
+@pytest.mark.requirement("SAFE-1")
+@pytest.mark.parametrize("as_json", [False, True])
+def test_the_demo_shows_its_store_without_the_password(
+    url: str, as_json: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["demo", "--store", url, *(["--json"] if as_json else [])]) == 0
+    said = capsys.readouterr()
+    assert "postgresql://holdfast_plain@" in said.out and ":plain" not in said.out + said.err
+
+
+_DUMPER = "holdfast_dumper"
+
+
+@pytest.mark.requirement("KEEP-5")
+def test_the_documented_role_dumps_a_store_that_can_be_restored(postgres: Engine, url: str, tmp_path: Path) -> None:
+    """Row-level security binds the owner of the tables too, so it cannot dump them: another role does."""
+    server, file = postgres.server, str(tmp_path / "memory.dump")
+    with Memory(url, "ana", embedder="none", settings=QUICK) as memory:
+        memory.ingest("I moved to Lisbon in May")
+        memory.flush()
+    told = (Path(__file__).parents[2] / "docs/how-to/postgres.md").read_text("utf-8")
+    made = [line.strip() for line in told.splitlines() if "holdfast_dumper" in line and line.strip().endswith(";")]
+    assert len(made) == 2
+    for statement in made:
+        server.run(sql.SQL(statement.replace("'…'", "'dumper'")))
+    try:
+        dumper = url.replace(f"{ROLE}:plain@", f"{_DUMPER}:dumper@")
+        dumped = ["--format", "custom", "--schema", "holdfast", "--file", file, dumper]
+        subprocess.run([server.program("pg_dump"), *dumped], check=True)
+        server.drop_database("holdfast_restored")
+        other = server.make_database("holdfast_restored")
+        restored = ["--no-owner", "--no-acl", "--dbname", other, file]
+        subprocess.run([server.program("pg_restore"), *restored], check=True)
+        with Memory(other, "ana", embedder="none", settings=QUICK) as memory:
+            assert [turn.text for turn in memory.recent()] == ["I moved to Lisbon in May"]
+            assert memory.ingest("The harbour is quiet").seq == 2
+    finally:
+        server.drop_database("holdfast_restored")
+        server.run(sql.SQL("DROP ROLE {}").format(sql.Identifier(_DUMPER)))
 
 
 def test_errors_name_a_missing_namespace_and_a_missing_server(

@@ -81,8 +81,9 @@ def test_an_append_does_not_wait_for_derived_work(url: str) -> None:
         memory.flush()
         with psycopg.connect(url) as other:  # as a long batch of derived work does
             ns = memory._store.database.ns_of("ana")  # type: ignore[attr-defined]
-            other.execute("SELECT set_config('holdfast.ns', %s, true)", (str(ns),))
-            assert other.execute("SELECT 1 FROM holdfast.views FOR UPDATE").fetchone()
+            other.execute("SET citus.propagate_set_commands = 'local'")
+            other.execute(f"SET LOCAL holdfast.ns = '{ns}'".encode())
+            assert other.execute("SELECT 1 FROM holdfast.views WHERE ns = %s FOR UPDATE", (ns,)).fetchone()
             assert memory.ingest("second", session="s").index == 1
             with pytest.raises(StoreBusy, match="too busy"):
                 memory.remember("what is written to the views waits")

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import socket
-import tempfile
 import threading
 from contextlib import suppress
 from enum import StrEnum
-from pathlib import Path
 from urllib.parse import parse_qs, urlsplit, urlunsplit
 
 __all__ = ["Cut", "Wire"]
@@ -29,16 +27,15 @@ class Wire:
 
     def __init__(self, url: str) -> None:
         parts = urlsplit(url)
-        self._server = f"{parse_qs(parts.query)['host'][0]}/.s.PGSQL.5432"
-        self._folder = tempfile.TemporaryDirectory(prefix="holdfast-wire-")
-        self.url = urlunsplit(parts._replace(query=f"host={self._folder.name}"))
+        self._folder = parse_qs(parts.query).get("host", [""])[0]  # of a Unix socket
+        self._server = (parts.hostname or "localhost", parts.port or 5432)
         self.cut_at: bytes | None = None
         self.cut: Cut = Cut.BEFORE
         self.again = False
         self.cuts = 0
-        self._listener = socket.socket(socket.AF_UNIX)
-        self._listener.bind(str(Path(self._folder.name) / ".s.PGSQL.5432"))
-        self._listener.listen()
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        here = f"{parts.netloc.rpartition('@')[0]}@127.0.0.1:{self._listener.getsockname()[1]}"
+        self.url = urlunsplit(parts._replace(netloc=here, query="sslmode=disable&gssencmode=disable"))
         self._threads = [threading.Thread(target=self._accept, daemon=True)]
         self._threads[0].start()
 
@@ -48,13 +45,19 @@ class Wire:
                 client, _ = self._listener.accept()
             except OSError:
                 return
-            server = socket.socket(socket.AF_UNIX)
-            server.connect(self._server)
+            server = self._connect()
             line = _Line(self, client, server)
             for passing in (line.to_server, line.to_client):
                 thread = threading.Thread(target=passing, daemon=True)
                 self._threads.append(thread)
                 thread.start()
+
+    def _connect(self) -> socket.socket:
+        if not self._folder:
+            return socket.create_connection(self._server)
+        server = socket.socket(socket.AF_UNIX)
+        server.connect(f"{self._folder}/.s.PGSQL.5432")
+        return server
 
     def close(self) -> None:
         with suppress(OSError):
@@ -62,7 +65,6 @@ class Wire:
         self._listener.close()
         for thread in self._threads:
             thread.join(timeout=10)
-        self._folder.cleanup()
 
 
 class _Line:

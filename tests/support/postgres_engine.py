@@ -15,7 +15,7 @@ import holdfast.memory
 import holdfast.store.open
 from holdfast.settings import StoreSettings
 from holdfast.store.store import Store
-from tests.support.postgres_server import Databases, Throwaway, the_server
+from tests.support.postgres_server import Cluster, Databases, Throwaway, the_server
 from tests.support.postgres_statements import Statements, administrator, crossing
 
 __all__ = ["Engine"]
@@ -26,7 +26,7 @@ class Engine:
 
     def __init__(self) -> None:
         self.server = the_server()
-        self._databases = Databases(self.server, _make_store)
+        self._databases = Databases(self.server, _shard_store if isinstance(self.server, Cluster) else _make_store)
         self._urls: dict[Path, str] = {}
         self._gate = threading.Lock()
         self._sent: Statements | None = None
@@ -82,6 +82,11 @@ class Engine:
 
 
 _open_store = holdfast.store.open.open_store
+
+
+def _shard_store(url: str) -> None:
+    with closing(_open_store(url, StoreSettings())) as store:
+        store.shard()
 
 
 def _make_store(url: str) -> None:

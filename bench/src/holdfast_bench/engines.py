@@ -27,7 +27,7 @@ from holdfast.memory import Memory
 from holdfast.model import utc_now
 from holdfast.models.embedder import StaticEmbedder
 from holdfast.probe.metrics import percentiles, ratio
-from holdfast.settings import AdmitSettings, Settings, load_settings
+from holdfast.settings import AdmitSettings, Settings, StoreSettings, load_settings
 from holdfast.store.open import open_store
 from holdfast.version import __version__
 from holdfast_bench.ask import LEVELS, AskOptions, Outcome, ask, means, settings_of
@@ -43,6 +43,7 @@ _MAX_S = 1800.0
 _WARM_UP = 10
 _TOP = 10
 _ENGINES = ("sqlite", "postgres")
+_AGAINST = ("postgres", "citus")
 
 Put = Callable[[str], object]
 
@@ -75,10 +76,12 @@ def run(
     progress: Progress | None = None,
     seed: int = 0,
     plan: Plan | None = None,
+    against: str | None = None,
 ) -> dict[str, object]:
-    """Measure a temporary file and a temporary schema of the server; with `admit` records are made too."""
-    from holdfast.store.postgres.schema import throwaway_schema
+    """Measure a temporary file and a temporary schema of the server; with `admit` records are made too.
 
+    With `against`, a schema of that server stands in place of the file, to compare Citus with plain PostgreSQL.
+    """
     start = time.perf_counter()
     report = progress or (lambda step, done, total: None)
     plan = plan or Plan()
@@ -91,10 +94,9 @@ def run(
     embedder.warm(asked)
     with ExitStack() as stack:
         home = stack.enter_context(tempfile.TemporaryDirectory(prefix="holdfast-engines-"))
-        places = {
-            "sqlite": str(Path(home) / "memory.db"),
-            "postgres": stack.enter_context(throwaway_schema(server)),
-        }
+        first_place = stack.enter_context(_schema(against)) if against else str(Path(home) / "memory.db")
+        pair = (first_place, stack.enter_context(_schema(server)))
+        places = dict(zip(_AGAINST if against else _ENGINES, pair, strict=True))
         figures: dict[str, object] = {"set": "engines", "n": records, "records": admit}
         figures |= _measure_writers(places, settings, first(sessions, plan.turns_per_writer), plan, report)
         figures |= _fill(places, settings, sessions, records, embedder, plan, report)
@@ -103,19 +105,30 @@ def run(
     return {**figures, "version": __version__, "machine": machine(), "seconds": seconds}
 
 
+@contextmanager
+def _schema(server: str) -> Iterator[str]:
+    """Return the address of a temporary schema of the server; on Citus it is sharded."""
+    from holdfast.store.postgres.schema import throwaway_schema
+
+    with throwaway_schema(server) as place:
+        with closing(open_store(place, StoreSettings())) as store:
+            found = store.server()
+            if found is not None and found.citus is not None:
+                store.shard()
+        yield place
+
+
 def compare_hits(
     server: str, data: Sequence[Path], options: AskOptions, progress: Progress | None = None
 ) -> dict[str, object]:
     """Ask the questions of LoCoMo on a file and on a temporary schema of the server, and compare the hits."""
-    from holdfast.store.postgres.schema import throwaway_schema
-
     started = time.perf_counter()
     haystacks = sample(read(data), options.limit)
     total = sum(len(haystack.questions) for haystack in haystacks)
     settings = settings_of(options)
     here: list[Outcome] = []
     there: list[Outcome] = []
-    with closing(bench_embedder(settings)) as opened, throwaway_schema(server) as place:
+    with closing(bench_embedder(settings)) as opened, _schema(server) as place:
         embedder = CachingEmbedder(opened)
         for haystack in haystacks:
             here += ask(haystack, settings, embedder)
@@ -239,7 +252,7 @@ def _measure_writers(
         "durable_per_s_deriving": tuple(f"deriving {number}" for number in each),
     }
     figures: dict[str, dict[str, int]] = {name: {} for name in namespaces}
-    for engine in _ENGINES:
+    for engine in places:
         report(f"writing, {engine}", 0, 1)
         tasks = [WriteTask(places[engine], names, name.endswith("deriving")) for name, names in namespaces.items()]
         for name, rate in zip(namespaces, write_in_processes(tasks, settings, texts), strict=True):
@@ -259,7 +272,7 @@ def _fill(
     """Fill the neighbours and one namespace of each size; return the rates of the largest."""
     figures: dict[str, dict[str, int]] = {"ingest_per_s": {}, "derived_per_s": {}}
     neighbour = first(sessions, min(plan.neighbour_turns, records // 2))
-    for engine in _ENGINES:
+    for engine in places:
         fill_neighbours(places[engine], neighbour, plan.neighbours, embedder, settings, report)
         for size in sizes(records):
             start = time.perf_counter()
@@ -283,18 +296,19 @@ def _measure_reads(
 ) -> dict[str, object]:
     figures: dict[str, object] = {}
     verbs = ("search", "recent", "thread")
-    times = {(verb, engine, size): list[float]() for verb in verbs for engine in _ENGINES for size in sizes(records)}
+    engines = tuple(places)
+    times = {(verb, engine, size): list[float]() for verb in verbs for engine in engines for size in sizes(records)}
     agreed: list[bool] = []
     with ExitStack() as stack:
         memories = {
             (engine, size): stack.enter_context(Memory(places[engine], str(size), embedder=embedder, settings=settings))
-            for engine in _ENGINES
+            for engine in engines
             for size in sizes(records)
         }
         for number, question in enumerate(asked):
             for size in sizes(records):
                 found = []
-                for engine in _ENGINES if number % 2 else _ENGINES[::-1]:
+                for engine in engines if number % 2 else engines[::-1]:
                     memory = memories[engine, size]
                     moments = [time.perf_counter()]
                     hits = memory.search(question, limit=_TOP)
@@ -311,12 +325,11 @@ def _measure_reads(
             report("search", number + 1, len(asked))
     for verb in verbs:
         taken = {
-            engine: {str(size): percentiles(times[verb, engine, size]) for size in sizes(records)}
-            for engine in _ENGINES
+            engine: {str(size): percentiles(times[verb, engine, size]) for size in sizes(records)} for engine in engines
         }
         figures[f"{verb}_ms"] = taken
         figures[f"{verb}_ratio"] = {
-            size: ratio(one["p50"], taken["sqlite"][size]["p50"]) for size, one in taken["postgres"].items()
+            size: ratio(one["p50"], taken[engines[0]][size]["p50"]) for size, one in taken[engines[1]].items()
         }
     figures["top_10_agree"] = round(sum(agreed) / len(agreed), 4)
     return figures

@@ -75,13 +75,14 @@ def demo(
         ingest, key_of = _ingest_month(memory)
         asked = tuple(_ask(memory, question, key_of) for question in shown)
         kept = tuple(_records(memory, FIRST_SESSION))
-        answer = DemoAnswer(place, NAMESPACE, ingest, kept, _longest_history(memory), memory.stats(), asked)
+        location = memory.status().store  # of a server: without the password
+        answer = DemoAnswer(location, NAMESPACE, ingest, kept, _longest_history(memory), memory.stats(), asked)
         if as_json:
             print_json(answer)
             return
         rest = tuple(_ask(memory, question, key_of) for question in questions() if not question.show)
         _show(memory, answer, {question.question: question.note for question in shown}, rest)
-        show_next_steps(store, NAMESPACE)
+        show_next_steps(None if store is None else location, NAMESPACE)
 
 
 @contextmanager

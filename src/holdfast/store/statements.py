@@ -18,7 +18,7 @@ LINES = """SELECT log.seq, log.entry, log.id, sessions.name, log.idx, log.role, 
 TOMBSTONES = """SELECT seq, noun, session, idx, role, said, timed, key FROM tombstones
     WHERE ns = :ns AND session = :session"""
 TURNS = f"SELECT {_TURN_COLUMNS} FROM log {_TURN_JOINS}"
-BEGINNINGS = TURNS.replace("log.text,", "substr(log.text, 1, :chars),")
+BEGINNINGS = TURNS.replace("log.text,", "substr(log.text, 1, CAST(:chars AS INTEGER)),")
 """Turns whose text is cut after `chars` characters."""
 # A session that exists in a namespace from which nothing was erased: its number, and where the log and it end.
 SESSION_END = """SELECT sessions.session,

@@ -103,6 +103,8 @@ def _check(conninfo: str) -> None:
 _LOST = (None, "08000", "08003", "08006", "57P05", "25P03", "25P04")
 """No state at all is a broken connection; the last three are time-outs of the server."""
 
+_NO_CLASS = ("XX000", "58000")
+
 # A refused connection has no state either, only the message of the server (libpq keeps no more of it).
 _NOT_LET_IN = re.compile(
     r"authentication failed|no password supplied|no pg_hba\.conf entry|role .* (does not exist|is not permitted)"
@@ -114,11 +116,20 @@ _NO_HOST = re.compile(r"could not translate host name|failed to resolve host|Nam
 _NO_TLS = re.compile(r"does not support SSL|certificate verify failed|root certificate|server certificate")
 
 
+# A coordinator of Citus that lost a node says so in words only: a commit (whose end is then unknown), or a statement.
+_NODE_LOST = re.compile(
+    r"could not commit transaction for shard|failure on connection marked as essential|connection to the remote node"
+    r"|server closed the connection|connection not open|terminating connection"
+)
+
+
 def lost(error: BaseException) -> bool:
-    """Return whether the connection was lost, or the server is just starting."""
+    """Return whether the connection was lost, to the server or from it to a node, or the server is just starting."""
     if isinstance(error, errors.QueryCanceled):
         return False
     if isinstance(error, errors.AdminShutdown | errors.CrashShutdown | errors.CannotConnectNow):
+        return True
+    if isinstance(error, psycopg.Error) and error.sqlstate in _NO_CLASS and _NODE_LOST.search(str(error)):
         return True
     return isinstance(error, psycopg.OperationalError) and error.sqlstate in _LOST and not _is_refused(error)
 

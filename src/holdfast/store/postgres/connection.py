@@ -10,7 +10,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TypeVar
 
@@ -33,13 +33,14 @@ _CLOSE_S = 1.0  # how long a closing pool waits for its threads
 
 # Every row is found by the index of its namespace. Without statistics, as in a store that was just filled, the planner
 # would sometimes read whole tables instead, and keep such a plan for a prepared statement. The rest is what this engine
-# relies on and a role, a database or a server may have set otherwise.
+# relies on and a role, a database or a server may have set otherwise. The last is for Citus, and means nothing without
+# it: the nodes must hear whose rows a transaction may see (SET LOCAL holdfast.ns), or the store looks empty.
 _SETTINGS = sql.SQL(
     "SET search_path TO {schema}; SET statement_timeout = {statement_ms}; SET lock_timeout = {lock_ms}; SET jit = off;"
     " SET synchronous_commit = {synced}; SET client_encoding = 'UTF8'; SET timezone = 'UTC'; SET row_security = on;"
     " SET default_transaction_isolation = 'read committed'; SET array_nulls = on;"
     " SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off;"
-    " SET enable_material = off"
+    " SET enable_material = off; SET plan_cache_mode = auto; SET citus.propagate_set_commands = 'local'"
 )
 # A claim is an idle session, and an export may wait for its reader: neither is a forgotten client.
 _LIMITS_SINCE = {
@@ -106,35 +107,42 @@ class Connections:
         register_types(connection)
 
     @contextmanager
-    def lend(self, first: bytes | None = None) -> Iterator[psycopg.Connection]:
-        """Lend a connection, after its first statement: if that finds the connection lost, it is sent on another one.
+    def lend(self, *first: bytes) -> Iterator[psycopg.Connection]:
+        """Lend a connection, after its first statements: if they find it lost, they are sent on another one.
 
-        What was begun on the connection and failed is rolled back.
+        What was begun on the connection and failed is rolled back. Who waits for a server or a node that is gone takes
+        no connection from others meanwhile.
         """
+        connection = self.retry(lambda: self._begin(first)) if first else self._begin(first)
+        try:
+            yield connection
+        except BaseException:
+            _roll_back(connection)
+            raise
+        finally:
+            self._pool.putconn(connection)
+            self._free.release()
+
+    def _begin(self, first: Sequence[bytes]) -> psycopg.Connection:
         if not self._free.acquire(timeout=self._settings.busy_s):
             raise StoreBusy(
                 f"all {self._settings.connections} connections to {self.location} have been in use for "
                 f"{self._settings.busy_s:.0f} s. Try again, or raise store.connections"
             )
         try:
-            connection = self._take() if first is None else self.retry(lambda: self._begin(first))
+            connection = self._take()
             try:
-                yield connection
+                if first:
+                    # Not one string: Citus passes all of it on to its nodes with each SET in it.
+                    with connection.pipeline():
+                        for statement in first:
+                            connection.execute(statement, prepare=False)
             except BaseException:
                 _roll_back(connection)
-                raise
-            finally:
                 self._pool.putconn(connection)
-        finally:
-            self._free.release()
-
-    def _begin(self, first: bytes) -> psycopg.Connection:
-        connection = self._take()
-        try:
-            connection.execute(first, prepare=False)
+                raise
         except BaseException:
-            connection.close()
-            self._pool.putconn(connection)
+            self._free.release()
             raise
         return connection
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from datetime import datetime
 from importlib.resources import files
@@ -30,7 +30,7 @@ from holdfast.store.postgres.connection import ClaimLost, WorkClaim, pauses, rel
 from holdfast.store.postgres.schema import SCHEMA, TABLES, check_place, lock_number, migrate, read_secret
 from holdfast.store.postgres.transaction import OpenConnection, PostgresTransaction, translate
 from holdfast.store.rows import stored_turn
-from holdfast.store.types import Row, Server, StoreCounts, Transaction
+from holdfast.store.types import Server, StoreCounts, Transaction
 
 T = TypeVar("T")
 _READ = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"
@@ -38,37 +38,20 @@ _WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED"
 _CLAIM_ATTEMPTS = 3  # times that an erase takes its claim again when the session that has it is ended
 _PIECE = 1_000_000  # bytes of a table that are searched at once
 
-# --- Appending in one round trip. Both statements do nothing if something is unusual (migrations/0002_append.sql).
+# --- Appending in one round trip. The functions do nothing if something is unusual (migrations/0002_append.sql).
 
 _MOST_AT_ONCE = 500  # turns of one statement
-_LOG_COLUMNS = (
-    ("seq", "bigint"), ("id", "text"), ("entry", "text"), ("session", "bigint"), ("idx", "bigint"),
-    ("role", "smallint"), ("origin", "text"), ("at", "bigint"), ("at_given", "boolean"), ("recorded_at", "bigint"),
-    ("stability", "double precision"), ("key", "text"), ("digest", "bytea"), ("text", "text"), ("metadata", "text"),
-)  # fmt: skip
-"""In the order of turn_row (store/lines.py)."""
-_HOLD_LOG = "SELECT 1 FROM namespaces WHERE ns = :ns FOR UPDATE"
-_APPEND_ONE = """SELECT new_seq, new_idx FROM append_turn(:ns, :in_session, :expect, :id, :role, :origin, :at,
-    :at_given, :recorded_at, :stability, :key, :digest, :text, :metadata) WHERE new_seq IS NOT NULL"""
-_APPEND_SEVERAL = f"""WITH found AS (
-        SELECT namespaces.seq, sessions.session, coalesce((SELECT max(log.idx) FROM log
-            WHERE log.ns = :ns AND log.session = sessions.session AND log.entry = 'turn'), -1) AS idx
-        FROM namespaces JOIN sessions ON sessions.ns = namespaces.ns
-        WHERE namespaces.ns = :ns AND namespaces.name IS NOT NULL AND sessions.ns = :ns AND sessions.name = :in_session
-        AND NOT EXISTS (SELECT 1 FROM tombstones WHERE tombstones.ns = :ns)
-        AND NOT EXISTS (SELECT 1 FROM log WHERE log.ns = :ns AND log.session = sessions.session
-                        AND log.key = ANY(:keys::text[]))
-    ), moved AS (
-        UPDATE namespaces SET seq = namespaces.seq + :many FROM found
-        WHERE namespaces.ns = :ns AND (:expect::bigint IS NULL OR found.idx = :expect::bigint)
-        RETURNING found.seq, found.session, found.idx
-    )
-    INSERT INTO log (ns, {", ".join(name for name, _ in _LOG_COLUMNS)})
-    SELECT :ns, moved.seq + new.seq, new.id, new.entry, moved.session, moved.idx + new.seq,
-        {", ".join(f"new.{name}" for name, _ in _LOG_COLUMNS[5:])}
-    FROM moved CROSS JOIN unnest({", ".join(f":{name}::{kind}[]" for name, kind in _LOG_COLUMNS)})
-        AS new ({", ".join(name for name, _ in _LOG_COLUMNS)})
-    RETURNING seq, idx"""
+_TURN_COLUMNS = {
+    "id": "text", "role": "bigint", "origin": "text", "at": "bigint", "at_given": "boolean", "recorded_at": "bigint",
+    "stability": "double precision", "key": "text", "digest": "bytea", "text": "text", "metadata": "text",
+}  # fmt: skip
+"""In the order of turn_row (store/lines.py), without the places, which the server gives."""
+# Nothing but the call, and Citus sends it to the node of the namespace.
+_APPEND = "SELECT new_seq, new_idx FROM {}(:ns, :in_session, :expect, {})"
+_APPEND_ONE = _APPEND.format("append_turn", ", ".join(f":{name}" for name in _TURN_COLUMNS))
+_APPEND_SEVERAL = _APPEND.format(
+    "append_turns", ", ".join(f":{name}::{kind}[]" for name, kind in _TURN_COLUMNS.items())
+)
 _APPENDED = "SELECT log.id, log.seq, log.idx FROM log WHERE log.ns = :ns AND log.id IN :ids AND log.entry = 'turn'"
 
 # --- Statements about the server and the tables as a whole.
@@ -83,7 +66,10 @@ _MISSING = """SELECT name FROM unnest(%s::text[]) AS name
     WHERE to_regclass(quote_ident(current_schema()) || '.' || quote_ident(name)) IS NULL"""
 _SERVER = """SELECT current_setting('server_version'), current_user,
     (SELECT extversion FROM pg_extension WHERE extname = 'citus')"""
+_HAS_CITUS = "SELECT 1 FROM pg_extension WHERE extname = 'citus'"
 _IS_SHARDED = "SELECT count(*) FROM pg_dist_partition WHERE logicalrelid = 'namespaces'::regclass"
+_SHARDED_SIZE = f"""SELECT coalesce(sum(citus_total_relation_size(logicalrelid)), 0)::bigint FROM pg_dist_partition
+    JOIN pg_class ON pg_class.oid = logicalrelid WHERE {_HERE}"""
 _NODES = "SELECT count(*) FROM pg_dist_node WHERE noderole = 'primary' AND shouldhaveshards"
 
 
@@ -180,8 +166,10 @@ class PostgresDatabase:
     @contextmanager
     def _transaction(self, begin: str, ns: UUID) -> Iterator[OpenConnection]:
         """Lend a connection inside of a transaction, and commit it at the end."""
-        # A SELECT: the moment that a snapshot shows begins with the first of them, and not with BEGIN.
-        with self._lend(f"{begin}; SET LOCAL holdfast.ns = '{ns}'; SELECT 1".encode()) as connection:
+        # The moment that a snapshot shows begins with its first SELECT, and on the node of the namespace.
+        reads = [f"SELECT 1 FROM namespaces WHERE ns = '{ns}'"] if begin == _READ else []
+        first = (begin, f"SET LOCAL holdfast.ns = '{ns}'", *reads)
+        with self._lend(*(statement.encode() for statement in first)) as connection:
             yield OpenConnection(connection, ns)
             connection.execute("COMMIT")
 
@@ -191,10 +179,10 @@ class PostgresDatabase:
         with translated(self.location), self._lend(b"SELECT 1") as connection:
             yield connection
 
-    def _lend(self, first: bytes | None = None) -> AbstractContextManager[psycopg.Connection]:
+    def _lend(self, *first: bytes) -> AbstractContextManager[psycopg.Connection]:
         if self._closed:
             raise Closed("this memory was closed; open it again to use it")
-        return self._connections.lend(first)
+        return self._connections.lend(*first)
 
     # --- appending
 
@@ -238,35 +226,30 @@ class PostgresDatabase:
         keys = [turn.key for turn in turns if turn.key is not None]
         if not turns or len(turns) > _MOST_AT_ONCE or len(set(keys)) < len(keys):
             return None
-        numbered = enumerate(zip(turns, ids, strict=True), 1)
-        rows = [turn_row(TurnLine(at, turn_id, session, at, recorded_at, turn), 0) for at, (turn, turn_id) in numbered]
-        names = [name for name, _ in _LOG_COLUMNS]
+        columns: dict[str, list[object]] = {name: [] for name in _TURN_COLUMNS}
+        for turn, turn_id in zip(turns, ids, strict=True):
+            row = turn_row(TurnLine(0, turn_id, session, 0, recorded_at, turn), 0)
+            for name, value in zip(columns, (row[1], *row[5:]), strict=True):
+                columns[name].append(value)
+        several = len(turns) > 1
         values = {"ns": self.ns_of(namespace), "in_session": session, "expect": expect}
+        values |= columns if several else {name: value for name, (value,) in columns.items()}
         try:
             with self._lend() as connection:
-                if len(rows) == 1:
-                    values |= dict(zip(names, rows[0], strict=True))
-                    placed = connection.execute(translate(_APPEND_ONE), values, binary=True).fetchall()
-                else:
-                    columns = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
-                    placed = self._append_several(connection, values | columns | {"keys": keys, "many": len(rows)})
+                call = translate(_APPEND_SEVERAL if several else _APPEND_ONE)
+                placed = connection.execute(call, values, binary=True).fetchone()
         except psycopg.Error as error:
-            if lost(error) or collided(error) or isinstance(error, errors.UniqueViolation):
+            # A node of Citus whose shard moves away during the call may no longer write it: the coordinator must.
+            unusual = errors.UniqueViolation | errors.InsufficientPrivilege
+            if lost(error) or collided(error) or isinstance(error, unusual):
                 return None
             raise
-        if len(placed) < len(turns):
+        if placed is None or placed[0] is None:
             return None
         return [
-            stored_turn(turn, turn_id, namespace, session, index, seq, recorded_at)
-            for turn, turn_id, (seq, index) in zip(turns, ids, sorted(placed), strict=True)
+            stored_turn(turn, turn_id, namespace, session, placed[1] + place, placed[0] + place, recorded_at)
+            for place, (turn, turn_id) in enumerate(zip(turns, ids, strict=True))
         ]
-
-    def _append_several(self, connection: psycopg.Connection, values: Mapping[str, object]) -> list[Row]:
-        with connection.pipeline():  # what it sends is one transaction, and its end is waited for
-            connection.execute("SELECT set_config('holdfast.ns', %s, true)", (str(values["ns"]),))
-            connection.execute(translate(_HOLD_LOG), values)
-            cursor = connection.execute(translate(_APPEND_SEVERAL), values, binary=True)
-        return cursor.fetchall()
 
     # --- claims
 
@@ -380,13 +363,15 @@ class PostgresDatabase:
 
     def copy(self, path: Path, progress: Callable[[int, int], None] | None = None) -> StoreCounts:
         raise StoreError(
-            f"{self.location} is on a server: its own tools copy it whole (pg_dump --schema "
-            f"{self.address.schema}), and `holdfast copy {self.location} FILE` copies its logs into a file"
+            f"{self.location} is on a server: its own tools copy it whole (pg_dump --schema {self.address.schema}, as "
+            "a role with BYPASSRLS: docs/how-to/postgres.md), and "
+            f"`holdfast copy {self.location} FILE` copies its logs into a file"
         )
 
     def size(self) -> int:
         with self.reading("") as tx:  # inside of a snapshot this needs no second connection
-            return int(tx.one(_SIZE) or 0)
+            sharded = tx.one(_HAS_CITUS) and tx.one(_IS_SHARDED)
+            return int(tx.one(_SHARDED_SIZE if sharded else _SIZE) or 0)
 
     def server(self) -> Server:
         with self.session() as connection:

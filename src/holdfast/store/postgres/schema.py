@@ -86,11 +86,13 @@ def migrate(connection: psycopg.Connection, schema: str, place: str) -> int:
     Others that start meanwhile wait for the lock, and find it done.
     """
     name = sql.Identifier(schema)
-    with connection.transaction():
+    with connection.transaction():  # of its own: Citus cannot make functions in a schema that is not committed
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (lock_number(schema),))
         there = connection.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", (schema,)).fetchone()
         if there is None:
             connection.execute(sql.SQL("CREATE SCHEMA {}").format(name))
+    with connection.transaction():
+        connection.execute("SELECT pg_advisory_xact_lock(%s)", (lock_number(schema),))
         connection.execute(sql.SQL("SET LOCAL search_path TO {}").format(name))
         found = _found(connection, schema, place)
         if found > SCHEMA:

@@ -57,15 +57,22 @@ def translate(sql: str) -> bytes:
 
 
 @lru_cache(maxsize=500)
-def _insertion(table: str, columns: str, conflict: str) -> str:
-    """Return a statement that inserts many rows: one array per column.
+def _insertion(table: str, columns: str, conflict: str, single: bool) -> str:
+    """Return a statement that inserts one row, or many: one array per column.
 
-    COPY would not be much faster, and is not allowed under row-level security.
+    COPY would not be much faster, and is not allowed under row-level security. The namespace is read from its own row,
+    so that Citus sends the statement whole to the node with that row.
     """
     names = columns.split(", ")
+    if single:
+        values = ", ".join(f":c{at}" for at in range(len(names)))
+        return f"INSERT INTO {table} (ns, {columns}) VALUES (:ns, {values}) {conflict}"
     kinds = [_COLUMN_TYPES.get(f"{table}.{name}") or _COLUMN_TYPES.get(name, "bigint") for name in names]
     arrays = ", ".join(f":c{at}::{kind}[]" for at, kind in enumerate(kinds))
-    return f"INSERT INTO {table} (ns, {columns}) SELECT :ns, new.* FROM unnest({arrays}) AS new {conflict}"
+    return (
+        f"INSERT INTO {table} (ns, {columns}) SELECT namespaces.ns, new.* FROM namespaces CROSS JOIN unnest({arrays}) "
+        f"AS new WHERE namespaces.ns = :ns {conflict}"
+    )
 
 
 @dataclass
@@ -138,10 +145,17 @@ class PostgresTransaction:
 
     def insert(self, table: str, columns: str, rows: Iterable[Sequence[object]], conflict: str = "") -> None:
         every = list(rows)
-        sql = _insertion(table, columns, conflict)
+        single = len(every) == 1  # the most common, and quicker without arrays
+        sql = _insertion(table, columns, conflict, single)
         for start in range(0, len(every), _INSERTED_AT_ONCE):
             part = zip(*every[start : start + _INSERTED_AT_ONCE], strict=True)
-            self._run(sql, {f"c{at}": list(column) for at, column in enumerate(part)})
+            values = {f"c{at}": column[0] if single else list(column) for at, column in enumerate(part)}
+            cursor = self._run(sql, values)
+            if (
+                cursor is not None and not cursor.rowcount and not single
+            ):  # all rows are known, or the namespace has no row yet
+                self.execute("INSERT INTO namespaces (ns) VALUES (:ns) ON CONFLICT DO NOTHING")
+                self._run(sql, values)
 
     def _run(self, sql: str, values: Mapping[str, object]) -> psycopg.Cursor[Row] | None:
         if any(value == [] for value in values.values()):
@@ -156,7 +170,7 @@ class PostgresTransaction:
     def _name_namespace(self) -> None:
         """Tell the server which namespace is meant: two snapshots may share a transaction, and it shows one of them."""
         if self._open.ns != self.ns:
-            # SET and not set_config(): Citus passes only the former on to its nodes (distribution.sql).
+            # SET and not set_config(): Citus passes only the former on to its nodes.
             self._open.connection.execute(f"SET LOCAL holdfast.ns = '{self.ns}'".encode(), prepare=False)
             self._open.ns = self.ns
 
@@ -164,7 +178,7 @@ class PostgresTransaction:
 
     def every(self) -> list[PostgresTransaction]:
         found = self._listed("SELECT ns, name FROM namespaces ORDER BY ns")
-        return [*(self._of(ns, name or "") for ns, name in found), self.whole_store()]
+        return [*(self._of(ns, name or "") for ns, name in found if ns != WHOLE_STORE), self.whole_store()]
 
     def every_unswept(self) -> list[UUID]:
         """Return the namespaces from which something was erased since the last sweep."""
