@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -138,8 +139,9 @@ def test_a_standing_instruction_becomes_guidance_when_it_is_said(memory: Memory,
 def test_it_is_kept_even_where_nothing_would_pass_on_its_score(open_memory: OpenMemory) -> None:
     nothing_passes = replace(ADMITTING, admit=AdmitWeights(enabled=True, worth=1.0))
     with open_memory(settings=nothing_passes) as memory:
-        found = told(memory, "I'm a nurse.", "Remember that the demo is on Friday.", "Always answer in Dutch.")
-        assert lost(found) == ["I'm a nurse."]
+        fact = "My sister Clara works as a nurse at the hospital in Porto."
+        found = told(memory, fact, "Remember that the demo is on Friday.", "Always answer in Dutch.")
+        assert lost(found) == [fact]
         assert found["Always answer in Dutch."][0].kind is Kind.GUIDANCE
 
 
@@ -249,3 +251,16 @@ def test_a_rule_that_may_be_anothers_is_recalled_and_not_followed(
     monkeypatch.setattr("holdfast.admit.extract.read_sentences", lambda *_: [read])
     [candidate] = DeterministicExtractor(AdmitWeights()).extract(memory.ingest(text), [])
     assert candidate.kind is kind
+
+
+@pytest.mark.requirement("BEL-1")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I live in Rome now. My dog is called Bo. I work at the harbour. I play the cello. My wife Edith is a vet.",
+        "I'm Ana, I live in Porto. I work as a nurse. I have two kids, Rui and Marta.",
+    ],
+)
+def test_an_introduction_in_several_sentences_is_the_users_own(memory: Memory, text: str) -> None:
+    kept = " ".join(record.text for record in told(memory, text)[text])
+    assert all(sentence in kept for sentence in re.findall(r"[^.]+\.", text) if sentence.strip())

@@ -8,7 +8,7 @@ from holdfast.gate.reader import RELATIONS, read_sentences, relation_of, sentenc
 
 RULES = [
     "Please keep your answers short, three sentences at most.",
-    "Never call me before noon.",
+    "Never call me before noon, whatever it is about.",
     "From now on write dates with the day first.",
     "Ask me before you book or pay for anything.",
     "When I ask for a recipe, leave out the nuts.",

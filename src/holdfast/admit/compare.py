@@ -17,7 +17,7 @@ from holdfast.gate.reader import RELATIONS, relation_of
 from holdfast.models.embedder import shipped_embedder
 from holdfast.text.words import script_of, terms
 
-SAME = 0.65
+SAME = 0.9
 """From this probability on two statements that pass the guard are one …"""
 _SAME_NEGATED = 0.97
 """… and from this one on if one of them has a negation more: "I quit smoking", "I don't smoke any more"."""

@@ -174,8 +174,13 @@ SHORT_WORD = 3
 
 
 def is_placeholder(value: str) -> bool:
-    bare = value.strip("\"'`.,:;!?")
-    return bare.lower() in _PLACEHOLDERS or len(bare) < SHORT_WORD or _BLANKED.fullmatch(bare) is not None
+    bare = value.strip("\"'`.,:;!?=")
+    return (
+        bare.lower() in _PLACEHOLDERS
+        or (value.endswith("=") and bare.lower() in _VAGUE)
+        or len(bare) < SHORT_WORD
+        or _BLANKED.fullmatch(bare) is not None
+    )
 
 
 # Masked copies of values, and of what is written with redaction on ---------------------------------------------------

@@ -37,7 +37,7 @@ _SEARCHED_CHARS = 20_000
 _FIRST_CJK = "\u2e80"  # from here on terms are pieces of words, because CJK has no spaces
 _STEM_LETTERS = 3  # letters that a word must share with its stem to be shown for it
 _EXAMPLE_LINES = 2
-_MANY_COLUMNS = 10  # so many fit into 80 characters with one space between them
+_MANY_COLUMNS = 10  # these fit into 80 characters with one space between them
 # Escape sequences, other controls and characters that change the direction of text; tab and newline are allowed.
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _STYLES = {"user": "bold green", "assistant": "cyan", "tool": "yellow", "system": "magenta"}

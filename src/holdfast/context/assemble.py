@@ -316,9 +316,9 @@ class Assembler:
         tiers[Tier.RECALLED] = recalled(hits, own, conversation, lambda text: passages_of(text, words, index))
         steps.add("recalled", len(hits), hits.receipt.reason)
         if entries:
-            from holdfast.context.profile import discreet, profile_candidates
+            from holdfast.context.profile import profile_candidates, without_confidences
 
-            tiers[Tier.RECALLED] = discreet(tiers[Tier.RECALLED], query)
+            tiers[Tier.RECALLED] = without_confidences(tiers[Tier.RECALLED], query)
             tiers[Tier.PROFILE] = profile_candidates(entries, query, conversation, hits)
         steps.add("profile", len(tiers.get(Tier.PROFILE, ())))
         packing = Packing(words, sizes, index)

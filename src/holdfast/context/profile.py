@@ -19,6 +19,7 @@ from enum import Enum
 from functools import lru_cache
 from pathlib import Path
 
+from holdfast.admit.secrets import masked_text
 from holdfast.context.render import Item, encode
 from holdfast.context.tiers import Conversation, TierCandidate, is_own_word, plain, repeated_rules, why_gone
 from holdfast.errors import InputError
@@ -46,7 +47,7 @@ class Section(Enum):
 SENSITIVE = frozenset({Section.HEALTH, Section.CONFIDED})
 _FACTS = tuple(section for section in Section if section is not Section.RULES)
 _KINDS = (Kind.FACT, Kind.PREFERENCE, Kind.DECISION, Kind.GUIDANCE)
-_TOLD = (Provenance.AUTHORED, Provenance.USER_STATED, Provenance.IMPORTED)
+_STATED = (Provenance.AUTHORED, Provenance.USER_STATED, Provenance.IMPORTED)
 _READ = 1000
 """Records read, the newest first: a profile of 700 tokens holds about 40."""
 _SURE, _HEDGED = 0.7, 0.6
@@ -168,7 +169,7 @@ class ProfileEntry:
 
 def read_entries(view: Snapshot, now: datetime) -> list[ProfileEntry]:
     """Return the facts and rules that hold now, the best of each section first."""
-    records = [record for kind in _KINDS for record in view.recent_records(_READ, kind) if record.provenance in _TOLD]
+    records = [record for kind in _KINDS for record in view.recent_records(_READ, kind) if record.provenance in _STATED]
     newest = max((record.at for record in records), default=now)
     rules = [record for record in records if record.kind is Kind.GUIDANCE]
     repeated = repeated_rules(rules)
@@ -178,7 +179,7 @@ def read_entries(view: Snapshot, now: datetime) -> list[ProfileEntry]:
 
 
 def _entry(record: Record, newest: datetime, now: datetime) -> ProfileEntry | None:
-    text = " ".join(record.display.split())
+    text = masked_text(" ".join(record.display.split()))
     if record.kind is Kind.GUIDANCE:
         worth = record.confidence + _evidence(record) - 0.01 * max(len(text.split()) - 12, 0)
         return None if record.confidence <= _HEDGED else ProfileEntry(record, Section.RULES, worth, text)
@@ -341,7 +342,7 @@ def _near(question: str, text: str) -> bool:
     return any(len(word) > _SHORT_WORD for word in first & second)
 
 
-def discreet(candidates: Sequence[TierCandidate], question: str) -> list[TierCandidate]:
+def without_confidences(candidates: Sequence[TierCandidate], question: str) -> list[TierCandidate]:
     """Leave out what was told in confidence where the question is about other things."""
     return [
         replace(one, out=True, reason="told in confidence, and the question is about something else")

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from importlib.resources import files
 from typing import NamedTuple
@@ -259,7 +259,22 @@ def read_sentences(
     spans = [span for span in sentence_spans(text) if not _inside(span, pasted)]
     if len(spans) > 2 * MOST_AT_AN_END:
         spans = spans[:MOST_AT_AN_END] + spans[-MOST_AT_AN_END:]
-    return list(_judge(text, tuple(spans), previous, same_speaker, tuple(pasted)))
+    read = list(_judge(text, tuple(spans), previous, same_speaker, tuple(pasted)))
+    if pasted or _FRAMED.search(text) or all(one.own >= _OWN for one in read):
+        return read
+    alone = [_judge(one.text, ((0, len(one.text)),), "", False, ())[0] for one in read]
+    if not all(one.own >= _OWN and one.worth >= _STATES for one in alone):
+        return read
+    return [
+        replace(one, own=max(one.own, plain.own), worth=max(one.worth, plain.worth))
+        for one, plain in zip(read, alone, strict=True)
+    ]
+
+
+_OWN, _STATES = 0.5, 0.2
+_FRAMED = re.compile(r"\n|[\"“”„«»]")
+"""A turn of nothing but statements, on one line and without quotation marks, has nobody else to be ascribed to: its
+sentences are read by themselves too. In context the reader takes an introduction for a pasted one."""
 
 
 def _inside(span: Span, parts: Sequence[Span]) -> bool:

@@ -21,6 +21,7 @@ RULE = 0.35
 """Probability from which a sentence is a wish about how the assistant should behave."""
 OWN = 0.2
 """Probability from which a sentence counts as the user's own words in compaction (RULE-4)."""
+_PAGE_CHARS = 800
 _MOST_CHARS = 40_000  # a longer text is a document, of which the beginning is read
 
 
@@ -65,8 +66,8 @@ def norms(text: str, in_doubt: bool = False, own: float = 0.0) -> list[Norm]:
     pasted = [(part.start, part.end) for part in own_words(text).parts]
     least = NORM_IN_DOUBT if in_doubt else NORM
     read = read_sentences(text, pasted=pasted)
-    found = [one for one in read if one.own >= own and _lays_down(one, least)]
-    return [_norm(one) for one in found if len(read) == 1 or _is_item(text, one) or _stands_alone(one, least)]
+    page = in_doubt and len(text) > _PAGE_CHARS
+    return [_norm(one) for one in read if one.own >= own and _is_norm(text, one, least, page or len(read) == 1)]
 
 
 _STANDING = re.compile(
@@ -81,14 +82,16 @@ def asks_for_good(sentence: str) -> bool:
     return _STANDING.match(sentence) is not None
 
 
-def _is_item(text: str, one: SentenceReading) -> bool:
-    """Return True for an item of a list, which is read with the line over it: "British spelling" under "Rules:"."""
-    return _ITEM.match(text, text.rfind("\n", 0, one.start) + 1) is not None
+def _is_norm(text: str, one: SentenceReading, least: float, whole: bool) -> bool:
+    """Return True for a rule. What follows a list of rules need not be one, so a sentence must be one by itself too.
 
-
-def _stands_alone(one: SentenceReading, least: float) -> bool:
-    """Return True if a sentence is a rule without its neighbours too: what follows a list of rules need not be one."""
-    return any(_lays_down(again, least) for again in read_sentences(one.text)) or one.rule >= RULE
+    An item of a list is read with the line over it: "British spelling" under "Rules:". With `whole`, being a rule by
+    itself is enough: in a page of talk one is easily overlooked.
+    """
+    lays_down = _lays_down(one, least)
+    if _ITEM.match(text, text.rfind("\n", 0, one.start) + 1) or (lays_down and one.rule >= RULE):
+        return lays_down
+    return (lays_down or whole) and any(_lays_down(again, least) for again in read_sentences(one.text))
 
 
 def _lays_down(one: SentenceReading, least: float) -> bool:
