@@ -109,17 +109,10 @@ def shrink(big: Bert, pick: list[int]) -> Bert:
 
 
 def save(m: Bert, path: Path, kind: str) -> None:
-    """8-bit rows for matrices, half precision for the rest; the word table is shared and not kept."""
-    arrays = {}
-    for name, p in m.named_parameters():
-        if name.startswith("word") or (kind == "encoder" and name.startswith(("pool", "head"))): continue
-        v = p.detach().float().cpu().numpy()
-        if v.ndim == 2 and v.shape[0] > 8 and not name.startswith(("pos", "typ", "head")):
-            scale = np.abs(v).max(1, keepdims=True) / 127 + 1e-12
-            arrays["q:" + name] = np.round(v / scale).astype(np.int8); arrays["s:" + name] = scale[:, 0].astype(np.float32)
-        else: arrays[name] = v[:192].astype(np.float16) if name.startswith("pos") else v.astype(np.float16)
-    meta = dict(kind=kind, shape=[384, 1536, 12, len(m.layers)], question=QUESTION, turn=TURN, context=CONTEXT, plain=PLAIN)
-    np.savez_compressed(path, meta=np.frombuffer(json.dumps(meta).encode(), np.uint8), **arrays)
+    """Half precision, under the names that export.py reads; the word table is shared and not kept."""
+    left_out = ("word", "pool", "head") if kind == "encoder" else ("word",)
+    kept = {name: p.detach().half().cpu().numpy() for name, p in m.named_parameters() if not name.startswith(left_out)}
+    np.savez_compressed(path, **{name.replace(".i.", ".f1.").replace(".f.", ".f2."): value for name, value in kept.items()})
     say("saved", path, round(path.stat().st_size / 1e6, 1), "MB")
 
 
@@ -423,7 +416,7 @@ def main() -> None:
     tok = BertWordPieceTokenizer(str(g.data / "vocab.txt"), lowercase=True); encode = lambda texts: [e.ids for e in tok.encode_batch(texts, add_special_tokens=False)]
     stop = {i for e in encode(STOP) for i in e}
     docs = [d for d in json.load(lzma.open(g.data / "train_docs.json.xz", "rt")) if d["src"] not in {"own", "dream", *g.drop.split(",")}] + read_chats(g.chats)
-    if g.scale < .1: docs = docs[::400]
+    if g.scale < .1: docs = docs[::400]  # a look at whether it runs
     sets = dev_sets(g.data, encode); P = Pool(docs, encode, g.seed); say(dev, len(P.t), "turns", len(P.q), "questions", sum(s == "own" for s in P.qsrc), "of our own")
     bge = load_bge(g.data / "bge_q.npz.xz"); lexical = static(g.data / "holdfast-static-256.npz"); cross = lambda m: {n: cross_scores(m, hs, stop) for n, hs in sets.items()}; bi = lambda m: {n: bi_scores(m, hs) for n, hs in sets.items()}
     if g.part == 1:

@@ -9,5 +9,6 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parent
 FILES: Mapping[str, str] = {
-    # Written by training/ask/export.py: "ask.onnx" is the encoder, "rerank.onnx" the cross-encoder.
+    # Written by training/ask/export.py: "ask.onnx" is the encoder. The reranker ("rerank.onnx") is not released.
+    "ask.onnx": "b0965e43d34855a4789f4c9e9ecc71f6fe48327f3cfaf7ab397e9db773c9d9fc",
 }

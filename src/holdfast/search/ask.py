@@ -1,10 +1,10 @@
 """The ask reading: what the ask encoder (models/ask.py) says about the documents that it has read so far.
 
-It counts together with the static reading (rank.py). Abstention uses it too: the probability that anything stored answers a
-question, and nothing is returned if it is low (BEL-8). That is a logistic function of how near the best documents are,
-by the encoder, by words and by the static vectors. Its weights belong to the encoder's: they are in abstain.json in
-its folder, written by training/ask/abstain.py. Without that file, and while the encoder has not read nearly everything, the
-relevance floor decides alone.
+It counts together with the static reading (rank.py). Abstention uses it too: the probability that anything stored
+answers a question, and nothing is returned if it is low (BEL-8). That is a logistic function of how near the best
+documents are, by the encoder, by words and by the static vectors. Its weights belong to the encoder's: they are in
+abstain.json in its folder, written by training/ask/abstain.py. Without that file, and while the encoder has not read
+nearly everything, the relevance floor decides alone.
 """
 
 from __future__ import annotations
