@@ -329,7 +329,7 @@ class LlmExtractor:
     def propose(self, turn: Turn, before: Sequence[Turn], known: Sequence[Record] | None = None) -> Proposals:
         """The candidates of a user turn, and what was dropped. Raises ModelError: then the turn is tried again.
 
-        The texts are the user's own words: the caller has set aside what they pasted (admit/own_words.py).
+        The texts are the user's own words: the caller has set aside what they pasted (gate/own_words.py).
         """
         if turn.role is not Role.USER or not turn.text.strip():
             return Proposals(())

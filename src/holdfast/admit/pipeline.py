@@ -169,7 +169,7 @@ def _masked(candidate: Candidate) -> Candidate:
 def _recent(before: Sequence[Turn]) -> list[str]:
     """Return what the user was just told, so that repeating it is not news (ADMIT-4).
 
-    What was recalled for the session, and its rule files, are told by their form (admit/own_words.py) and by what they
+    What was recalled for the session, and its rule files, are told by their form (gate/own_words.py) and by what they
     repeat (admit/echo.py): the log does not know what a context showed, and a rebuild must decide the same.
     """
     return [one.text for one in before if one.role is Role.ASSISTANT and one.origin is not Origin.AGENT]
