@@ -14,7 +14,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.admit.extract import AdmitWeights
 from holdfast.index.blocks import BlockCache, IndexSizes
 from holdfast.model import Clock
 from holdfast.models.embedder import Embedder, GuardedEmbedder, open_embedder
@@ -137,7 +136,7 @@ class Engine:
         return open_proposals(self.store, self.settings, self.clock, lambda namespace: self.worker.wake(namespace))
 
     def _open_admission(self, namespace: str) -> Admission:
-        from holdfast.admit.extract import DeterministicExtractor
+        from holdfast.admit.extract import AdmitWeights, DeterministicExtractor
         from holdfast.admit.pipeline import Admission
 
         assert self.embedder is not None
