@@ -100,7 +100,7 @@ def test_an_unknown_or_invalid_setting_is_refused_by_name(environ: dict[str, str
 
 
 @pytest.mark.requirement("SAFE-4")
-@pytest.mark.parametrize("name", sorted(_FIXED))
+@pytest.mark.parametrize("name", sorted({*_FIXED, "index.told_floor", "admit.turns_heard"}))
 def test_a_former_setting_is_refused_with_a_reason(name: str, tmp_path: Path) -> None:
     section, _, setting = name.partition(".")
     with pytest.raises(InputError, match=rf"{section}\.{setting} is fixed since version 0\.2 and no longer a setting"):

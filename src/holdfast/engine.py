@@ -15,7 +15,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.admit.extract import AdmitWeights
 from holdfast.index.blocks import BlockCache, IndexSizes
 from holdfast.model import Clock
 from holdfast.models.embedder import Breaker, DeadlineExecutor, Embedder, GuardedEmbedder, open_embedder
@@ -142,7 +141,7 @@ class Engine:
         return open_proposals(self.store, self.settings, self.clock, lambda namespace: self.worker.wake(namespace))
 
     def _open_admission(self, namespace: str) -> Admission:
-        from holdfast.admit.extract import DeterministicExtractor
+        from holdfast.admit.extract import AdmitWeights, DeterministicExtractor
         from holdfast.admit.pipeline import Admission
 
         assert self.embedder is not None

@@ -470,14 +470,14 @@ section for them, `Settings(_tuning=(IndexSizes(tail=4),))` where they have none
 
 _FIXED_TEXT = """
     admit: alone confidence_confirmed confidence_implied confidence_stated grounded_share hedged noted_cosine own
-    own_chars own_rule recited_lines records_shown rule slight slight_per_turn tuned_turns turn_chars turns_before
+    own_chars own_rule recited_lines records_shown rule slight slight_per_turn tuned_turns turn_chars turns_heard
     turns_shown worth authored: attempts gather_ms max_file_bytes settle_s chat: attempts longest_retry_s
     max_reply_chars retry_s compact: alignment alignment_words boost boost_deadline_s compared deadline_s mean_g
     most_chars page_chars page_sentences shard_chars share shown_chars size step tail turn_chars context: candidates
     coverage elevated_share excerpt_passages excerpt_ranks guidance length_cost length_free query_terms soft_share
     standing_tokens tail_chars tail_tokens doctor: alike max_file_mb max_files max_memories sample stale_days wait_s
     embedder: batch gate: code_structure earlier_turns frequent known_records max_chars salient_words saturated
-    index: batch gather_most_s gather_s max_chars passage_words passages_from statement_floor tail tail_chars
+    index: batch gather_most_s gather_s max_chars passage_words passages_from told_floor tail tail_chars
     vector_tail window_turns inspector: days doctor_records form_bytes list_chars page whole_chars janitor:
     count_every_s factor log: batch max_name_bytes stability_assistant stability_other stability_user mcp:
     line_chars listed_sessions prompt_exchanges session_turns merge: floor neighbours paraphrase reworded recall:

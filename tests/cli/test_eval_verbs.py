@@ -84,7 +84,7 @@ def test_the_gate_exits_with_1_when_recall_decreased(shed: Holdfast, probes: Pat
 
 @pytest.mark.requirement("EVAL-1", "API-1")
 def test_a_sweep_shows_the_front_and_the_current_settings(shed: Holdfast, probes: Path) -> None:
-    out = shed("eval", "sweep", str(probes), "--try", "words=.2,.5", "--try", "told=.3").out
+    out = shed("eval", "sweep", str(probes), "--try", "words=.2,.5", "--try", "statement=.3").out
     assert out.startswith("4 configurations, chosen on 4 probes, verified on 4") and "current" in out
     assert shed("eval", "sweep", str(probes), "--try", "nothing=1").code == 2
 
