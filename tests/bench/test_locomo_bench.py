@@ -90,10 +90,10 @@ def test_turns_keep_speakers_and_questions_are_asked_at_their_date(
     seen: list[tuple[datetime, dict[str, object], datetime]] = []
     search = Memory.search
 
-    def watched(memory: Memory, query: str, limit: int = 10) -> Hits:
+    def watched(memory: Memory, query: str, limit: int = 10, *, rerank: bool = False) -> Hits:
         kept = memory.thread("session_1")[1]
         seen.append((memory._engine.clock(), dict(kept.metadata), kept.at))
-        return search(memory, query, limit)
+        return search(memory, query, limit, rerank=rerank)
 
     monkeypatch.setattr(Memory, "search", watched)
     run([write(tmp_path, "locomo.json", LOCOMO)], AskOptions(limit=1))

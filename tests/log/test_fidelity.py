@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import unicodedata
 from collections.abc import Callable
 
 import pytest
@@ -72,7 +73,7 @@ def test_a_hostile_namespace_contains_only_its_own_turns_or_is_refused(open_memo
         return
     assert memory.recent() == []
     kept = memory.ingest("the pier is open")
-    assert memory.recent() == [kept] and kept.namespace == name
+    assert memory.recent() == [kept] and kept.namespace == unicodedata.normalize("NFC", name)
 
 
 @pytest.mark.requirement("SAFE-4", "INV-1")

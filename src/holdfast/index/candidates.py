@@ -173,7 +173,7 @@ _MOST_WEIGHED = 128
 
 
 def _newest(view: Snapshot, space: Space, done: int) -> Sequence[Document]:
-    return view.documents(space, max(done, view.end(space) - _MOST_WAITING), _ALL)
+    return view.documents(space, max(done, view.newest_document(space) - _MOST_WAITING), _ALL)
 
 
 def _wait_all(documents: Sequence[Document], before: _Known | None, max_chars: int) -> list[Waiting]:
@@ -198,7 +198,7 @@ def _fresh(view: Snapshot, space: Space, known: _Known, indexed: bool, done: int
     if not count:
         return _newest(view, space, done)
     last = known.documents[-1]
-    if view.end(space) - last.num > _MOST_WAITING:
+    if view.newest_document(space) - last.num > _MOST_WAITING:
         return None
     if indexed and space is not Space.RECORD:
         read = view.documents(space, last.num - 1, _ALL)

@@ -628,32 +628,22 @@ def _successors(
     A turn may hold several statements: it counts as replaced only if the question's words are in one that was.
     """
     view = tables.parts[0].view
-    found: dict[int, tuple[int, Turn]] = {}
     linked = {old for old, _ in links}
-    for at, noun in first.items():
-        if at not in linked or not isinstance(noun, Turn):
-            continue
-        held = set(terms_asked).intersection(terms(noun.text[:_COMPARED_CHARS]))
-        for record in view.records_of(noun):
-            if record.superseded_by is None or len(held.intersection(terms(record.text))) * 2 < len(held):
-                continue
-            newer = _newest(view, record)
-            turn = view.turn(newer.turn_ids[-1]) if newer is not None and newer.turn_ids else None
-            if turn is not None and turn.seq != at and not _asks_for_old(noun.text, turn.text, named):
-                found[at] = (turn.seq, turn)
-    return found
-
-
-def _newest(view: Snapshot, record: Record) -> Record | None:
-    """Return the live record at the end of a chain of replacements."""
-    seen = {record.id}
-    while record.superseded_by is not None:
-        newer = view.record(record.superseded_by)
-        if newer is None or newer.id in seen:
-            return None
-        seen.add(newer.id)
-        record = newer
-    return record
+    older = {at: noun for at, noun in first.items() if at in linked and isinstance(noun, Turn)}
+    words = {at: set(terms_asked).intersection(terms(noun.text[:_COMPARED_CHARS])) for at, noun in older.items()}
+    ended = [
+        (at, newest.turn_ids[-1])
+        for at, record, newest in view.replaced(list(older))
+        if newest.turn_ids and len(words[at].intersection(terms(record.text))) * 2 >= len(words[at])
+    ]
+    newer = view.turns_by_id([turn_id for _, turn_id in ended]) if ended else {}
+    return {
+        at: (newer[turn_id].seq, newer[turn_id])
+        for at, turn_id in ended
+        if turn_id in newer
+        and newer[turn_id].seq != at
+        and not _asks_for_old(older[at].text, newer[turn_id].text, named)
+    }
 
 
 def _links(tables: CandidateTables, order: Sequence[int]) -> list[tuple[int, int]]:

@@ -351,6 +351,15 @@ class Snapshot:
         found += [(earlier, turn) for turn, name in older for earlier in sources[name]]
         return [(before, after) for before, after in found if before < after]
 
+    def replaced(self, turns: Sequence[int]) -> list[tuple[int, Record, Record]]:
+        """Return (turn, record, the record at the end of its chain of replacements) for replaced records of turns."""
+        rows = self._tx.rows(statements.REPLACED, turns=[int(turn) for turn in turns]) if turns else []
+        known = self.records(list({num for _, *pair in rows for num in pair})) if rows else {}
+        return sorted(
+            ((turn, known[old], known[new]) for turn, old, new in rows if old in known and new in known),
+            key=lambda one: (one[0], one[1].id),
+        )
+
     def record_states(self, fingerprint: str, after: int = 0) -> list[RecordState]:
         """Return every record with its lifetime in the log and its vector; a hidden one ended when it was hidden.
 
@@ -443,10 +452,14 @@ class Snapshot:
             return self._heads.cursors.get(stage, 0)
         return int(self._tx.one("SELECT done FROM cursors WHERE ns = :ns AND stage = :stage", stage=stage) or 0)
 
+    def newest_document(self, space: Space) -> int:
+        """Return the highest number of a turn, record or passage, read with the other heads."""
+        return self._heads.ends[{Space.RECORD: "records", Space.PASSAGE: "passages"}.get(space, "turns")]
+
     def documents(self, space: Space, after: int, limit: int) -> list[Document]:
         """Return turns, records or passages behind a number, as the indexes need them."""
         kind = space if space in (Space.RECORD, Space.PASSAGE) else Space.TURN
-        if after >= self._heads.ends[{Space.RECORD: "records", Space.PASSAGE: "passages"}.get(kind, "turns")]:
+        if after >= self.newest_document(space):
             return []
         rows = self._tx.rows(statements.DOCUMENTS_OF[kind], after=after, limit=limit)
         if kind is Space.PASSAGE:

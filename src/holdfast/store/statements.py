@@ -82,6 +82,14 @@ SUCCESSORS = """SELECT sources.turn, records.superseded_by, records.metadata FRO
 SOURCES_OF = """SELECT records.id, sources.turn FROM records
     JOIN sources ON sources.ns = :ns AND sources.record = records.num
     WHERE records.ns = :ns AND records.id IN :ids"""
+# UNION, not UNION ALL: a circle ends.
+REPLACED = """WITH RECURSIVE chain(turn, first, num, next) AS (
+        SELECT sources.turn, records.num, records.num, records.superseded_by FROM sources
+        JOIN records ON records.ns = :ns AND records.num = sources.record
+        WHERE sources.ns = :ns AND sources.turn IN :turns AND records.superseded_by IS NOT NULL
+    UNION SELECT chain.turn, chain.first, records.num, records.superseded_by FROM chain
+        JOIN records ON records.ns = :ns AND records.id = chain.next)
+    SELECT turn, first, num FROM chain WHERE next IS NULL"""
 RECORD_STATES = f"""SELECT {_RECORD_COLUMNS}, records.born, records.retired, hidden.seq, vectors.data {_FROM_RECORDS}
     JOIN vectors ON vectors.ns = :ns AND vectors.slot = :slot AND vectors.space = :space AND vectors.num = records.num
     LEFT JOIN hidden ON hidden.ns = :ns AND hidden.subject = records.id
