@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.errors import ModelUnavailable
 from holdfast.index.blocks import IndexSizes
 from holdfast.memory import Memory
 from holdfast.model import Action, Entry, utc_now
@@ -162,3 +163,17 @@ def test_a_rebuild_does_not_embed_merged_or_renumbered_records_again(
     assert embedder.asked[asked:] == []
     assert sorted(map(repr, memory.recent(kind="record"))) == sorted(map(repr, before))
     assert memory.search("spare key")[0].semantic > 0
+
+
+@pytest.mark.requirement("SAFE-1")
+def test_a_flush_that_makes_no_progress_says_so_and_the_doctor_repairs_it(memory: Memory) -> None:
+    """Two views that are not equally far are never read on: a version once renamed the cursor of one of them."""
+    memory.ingest("I moved to Lisbon in May.")
+    memory.flush()
+    behind = "UPDATE cursors SET done = 0 WHERE ns = :ns AND stage LIKE 'vectors:told:%'"
+    memory._store.database.write("ana", lambda tx: tx.execute(behind))
+    with pytest.raises(ModelUnavailable, match="no progress"):
+        memory.flush()
+    memory.rebuild()
+    memory.flush()
+    assert memory.search("Where did I move?")[0].text == "I moved to Lisbon in May."

@@ -234,7 +234,7 @@ _HEDGE = re.compile(
 _CONFIRMS = re.compile(r"(?:yes|yeah|yep|yup|right|correct|exactly|indeed|that['’]s right|true)\b", re.IGNORECASE)
 _KINDS = {"preference": Kind.PREFERENCE, "decision": Kind.DECISION, "rule": Kind.PREFERENCE}
 """Record kinds of the reader's kinds; the others are facts. Guidance takes more than the kind (`_is_rule`)."""
-_NORM = 0.7
+_NORM = 0.5
 _ORDERS = re.compile(
     r"(?:(?:and|so|but|please|also|then|just|from now on)[, ]+){0,3}(?:never|always|don't|do not)\b", re.IGNORECASE
 )

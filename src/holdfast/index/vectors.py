@@ -37,12 +37,12 @@ Scores = NDArray[np.float32]
 
 def vectors_stage(space: Space, fingerprint: str) -> str:
     """The cursor of embedding: one for each model, so that a change of model starts its own."""
-    return f"vectors:{space.name.lower()}:{fingerprint}"
+    return f"vectors:{space.stored_name}:{fingerprint}"
 
 
 def segments_stage(space: Space, fingerprint: str) -> str:
     """The cursor of the quantised segments; vectors behind it are scanned as they are."""
-    return f"segments:{space.name.lower()}:{fingerprint}"
+    return f"segments:{space.stored_name}:{fingerprint}"
 
 
 @dataclass(frozen=True)

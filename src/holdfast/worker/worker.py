@@ -118,6 +118,7 @@ Progress = Callable[[int, int], None]
 """Called with (done, total)."""
 
 _log = logging.getLogger("holdfast.worker")
+_MOST_STALLED = 3
 _RETRY_CLAIM_S = 0.01  # another process derives this namespace: look again soon
 _LOOK_S = 0.05  # how often a flush looks again when no progress is reported (another process may be at work)
 _RETRY_S = 1.0  # after a failing model; its circuit breaker decides whether it is asked at all
@@ -137,6 +138,8 @@ class _Job:
     waiting: int = 0
     """Flushes that wait for it."""
     failures: int = 0
+    stalled: int = 0
+    """Batches in a row that did nothing, though there was work."""
     trouble: str | None = None
 
 
@@ -240,6 +243,7 @@ class Worker:
         """Derive one batch of a namespace; return how long to wait before its next one, or None if none is left."""
         try:
             done = self.derive(job.namespace)
+            stalled = done == 0 and self.behind(job.namespace) > 0
         except Closed:
             return None
         except ModelError as error:
@@ -253,8 +257,14 @@ class Worker:
         if done is None:  # another process is at it
             return _RETRY_CLAIM_S
         if done:
+            job.stalled = 0
             return 0.0 if done >= self._settings.batch or job.waiting else job.delay.take()
         job.delay.reset()
+        job.stalled = job.stalled + 1 if stalled else 0
+        if job.stalled >= _MOST_STALLED:
+            return self._failed(job, "derived work makes no progress: a view is damaged; run `holdfast doctor --fix`")
+        if stalled:  # perhaps a turn has come since
+            return 0.0
         job.trouble = None
         return None
 
