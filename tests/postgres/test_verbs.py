@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from psycopg import sql
 from holdfast.cli import main
 from holdfast.memory import Memory
 from holdfast_bench.contract import schema
+from tests.serve.mcp.mcp_peers import HELLO, line_of
 from tests.support.memories import QUICK
 from tests.support.postgres_server import ROLE
 
@@ -101,7 +103,7 @@ VERBS = (
     "search tea", "recent", "thread s", "themes", "active s", "expand r-1", "why t-1", "history r-1", "stats", "status",
     "remember tea", "forget t-1", "compact s", "doctor", "janitor", "export out.jsonl", "import out.jsonl",
     "backup out.db", "restore out.db", "erase --session s --yes", "calibrate", "tune similarity", "store info",
-    "store migrate", "store shard", "eval init out.yaml", "eval noise", "mcp", "rpc --listen stdio",
+    "store migrate", "store shard", "eval init out.yaml", "eval noise", "rpc --listen stdio",
 )  # fmt: skip
 
 
@@ -118,3 +120,18 @@ def test_no_verb_shows_the_password_of_an_unreachable_server(
         said = capsys.readouterr()
         assert "hunter2" not in said.out + said.err, verb
         assert "Traceback" not in said.err, verb
+
+
+@pytest.mark.requirement("SAFE-1")
+def test_mcp_answers_a_call_without_the_password_of_an_unreachable_server() -> None:
+    store = "postgresql://ana:hunter2@127.0.0.1:1/memory?sslpassword=hunter2"
+    call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "memory_recent", "arguments": {}}}
+    said = [HELLO, {"method": "notifications/initialized"}, call]
+    done = subprocess.run(
+        [sys.executable, "-m", "holdfast.cli", "mcp", "-n", "ana", "--store", store],
+        input=b"".join(line_of(message) + b"\n" for message in said),
+        capture_output=True,
+        check=False,
+    )
+    told = (done.stdout + done.stderr).decode()
+    assert "does not answer" in told and "hunter2" not in told and "Traceback" not in told

@@ -18,6 +18,7 @@ from holdfast.model import utc_now
 from holdfast.serve.memories import JanitorSchedule, Memories
 from holdfast.settings import ServeSettings, Settings
 from holdfast.testing import HashEmbedder
+from tests.serve.mcp.mcp_peers import HELLO, line_of
 from tests.support.memories import QUICK
 
 pytestmark = pytest.mark.requirement("KEEP-2")
@@ -63,15 +64,27 @@ def test_the_schedule_can_be_disabled_and_skips_empty_memories(tmp_path: Path) -
         assert weekly.run_due() == ["ana"]
 
 
-@pytest.mark.parametrize("server", [("rpc", "--listen", "stdio"), ("mcp",)])
-def test_stdio_servers_run_the_janitor_too(tmp_path: Path, server: tuple[str, ...]) -> None:
+_CALL = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "memory_recent", "arguments": {}}}
+
+
+@pytest.mark.parametrize(
+    ("server", "said"),
+    [(("rpc", "--listen", "stdio"), []), (("mcp",), [HELLO, {"method": "notifications/initialized"}, _CALL])],
+)
+def test_stdio_servers_run_the_janitor_too(
+    tmp_path: Path, server: tuple[str, ...], said: list[dict[str, object]]
+) -> None:
     with filled(tmp_path):
         pass
     command = [sys.executable, "-m", "holdfast.cli", *server, "--store", str(tmp_path / "memory.db")]
     around = {name: value for name, value in os.environ.items() if not name.startswith("HOLDFAST_")}
     around |= {"HOLDFAST_STORE__DURABLE": "false", "HOLDFAST_SERVE__JANITOR_DAYS": "0.000001"}
     done = subprocess.run(
-        [*command, "--namespace", "ana", "--embedder", "none"], input=b"", env=around, capture_output=True, check=False
+        [*command, "--namespace", "ana", "--embedder", "none"],
+        input=b"".join(line_of(message) + b"\n" for message in said),
+        env=around,
+        capture_output=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr.decode()
     with Memory(tmp_path / "memory.db", "ana", embedder=HashEmbedder(), settings=COUNTED) as memory:

@@ -113,7 +113,9 @@ def _check(folder: Path, ended: tuple[int, str]) -> None:
 
 
 @pytest.mark.requirement("SAFE-1", "SAFE-3", "LOG-1")
-@pytest.mark.parametrize(("server", "over"), [(("rpc", "--listen", "stdio"), _over_rpc), (("mcp",), _over_mcp)])
+@pytest.mark.parametrize(
+    ("server", "over"), [(("rpc", "--listen", "stdio"), _over_rpc), (("mcp", "--all-tools"), _over_mcp)]
+)
 def test_a_stop_ends_a_stdio_server_during_a_hanging_call(
     server: tuple[str, ...], over: Callable[[Process], Ask], tmp_path: Path
 ) -> None:
