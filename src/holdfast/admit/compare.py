@@ -53,7 +53,7 @@ def is_replaced(old: str, sentence: str, said: str) -> bool:
 
 _READER, _SENTENCE, _TURN, _BIAS = 0.664, 2.486, 5.42, -4.492
 """Weights of the reader's log odds and of the static model's cosines (training/reader/changes.py)."""
-_REPLACED = -0.5
+_REPLACED = -0.6
 _FAR = -2.4
 """The reader is not asked below this nearness: in four lives, four of five comparisons fall away and 4 of 143 findings."""
 _LEAST = 0.25
