@@ -19,7 +19,7 @@ from holdfast.gate.durability import weigh_apart
 from holdfast.gate.own_words import own_words
 from holdfast.gate.reader import READER_VERSION, SentenceReading, read_sentences
 from holdfast.model import Kind, Provenance, Role, Turn
-from holdfast.rules.detect import asks_for_good
+from holdfast.rules.detect import asks_for_good, releases
 from holdfast.settings import AdmitSettings
 from holdfast.text.time import read_spans
 from holdfast.text.words import sentences
@@ -30,7 +30,7 @@ class AdmitWeights(AdmitSettings):
     """The settings of admission and its fitted thresholds (docs/evidence/records.md)."""
 
     worth: float = 0.8  # keep a sentence from this probability that it helps a later conversation
-    rule: float = 0.45  # a sentence is a standing rule from this probability
+    rule: float = 0.7  # a sentence is a standing rule from this probability
     own: float = 0.2
     """Keep a sentence from this probability that it is the user's own. On planted and genuine texts by authors outside
     the training, .2 loses 7 % of the genuine sentences and passes 9 % of the planted ones."""
@@ -240,6 +240,9 @@ _ORDERS = re.compile(
 )
 """A short order out of the blue, which the reader takes for a norm and no rule: "Never book flights before 9 am"."""
 _PRONOUN = re.compile(r"(?:and |but |so |also )*(?:he|she|it|they|that|those|these|his|her|their|its)\b", re.IGNORECASE)
+_CLINGS = re.compile(
+    r"(?:even (?:if|when)|e?specially|unless|except|including|not even|only (?:if|when))\b", re.IGNORECASE
+)
 _PLAIN_WORDS, _PLAIN_WORTH, _PLAIN_DURABLE = 8, 0.1, 0.7
 """A plain short statement ("I'm a baker.") says too little for the reader: the score of its form decides with it."""
 _LEAD_CHARS = 240
@@ -297,11 +300,13 @@ class DeterministicExtractor:
         worth = one.worth >= self._settings.worth
         orders = worth and one.norm >= _NORM and _ORDERS.match(one.text.replace("’", "'")) is not None
         asks = asks_for_good(one.text)
+        if releases(one.text):
+            return False
         return one.own >= self._settings.own_rule and (one.rule >= self._settings.rule or orders or asks)
 
     def _is_alone(self, one: SentenceReading) -> bool:
         """Return whether a sentence can be understood without the one before it; "He works there." cannot."""
-        return one.alone >= self._settings.alone and _PRONOUN.match(one.text) is None
+        return one.alone >= self._settings.alone and not (_PRONOUN.match(one.text) or _CLINGS.match(one.text))
 
     def _leans(self, read: Sequence[SentenceReading], group: Sequence[int], number: int) -> bool:
         """Return whether a sentence cannot be understood without the kept one before it; a rule goes with rules."""

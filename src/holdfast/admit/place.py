@@ -16,6 +16,7 @@ from holdfast.admit.merge import Add, Drop, Likeness, Merge, Neighbour, Statemen
 from holdfast.admit.merge import decide as decide_merge
 from holdfast.model import Decision, Kind, Record, Turn
 from holdfast.models.embedder import Embedder
+from holdfast.rules.detect import releases
 from holdfast.settings import Settings, tuned
 from holdfast.store.types import Changes, NewRecord, RecordMerge, RecordRetirement
 
@@ -108,8 +109,10 @@ class Placement:
         best: dict[str, tuple[float, int]] = {}
         for number, candidate in enumerate(candidates):
             for near in self._neighbours(turn, candidate, vectors[number], first + number):
-                fitting = (near.kind is Kind.GUIDANCE) == (candidate.kind is Kind.GUIDANCE)
-                if not fitting or near.at >= turn.at or not is_replaced(near.text, candidate.text, said):
+                rule = candidate.kind is Kind.GUIDANCE or releases(candidate.text)
+                if near.at >= turn.at or (candidate.kind is Kind.GUIDANCE and near.kind is not Kind.GUIDANCE):
+                    continue
+                if not is_replaced(near.text, candidate.text, said, rule and near.kind is Kind.GUIDANCE):
                     continue
                 best[near.id] = max(best.get(near.id, (-1.0, 0)), (near.cosine, -number))
         return [frozenset(one for one, (_, at) in best.items() if at == -number) for number in range(len(candidates))]

@@ -82,6 +82,19 @@ def asks_for_good(sentence: str) -> bool:
     return _STANDING.match(sentence) is not None
 
 
+_RELEASE = re.compile(
+    r"\byou (?:can|may)\b.{0,80}\b(?:again|now|any ?more)\b|\byou (?:can|may) (?:stop|drop|forget|skip|ignore)\b"
+    r"|\bno longer (?:needed|necessary|applies)\b|\b(?:allowed|permitted|fine|all right|ok(?:ay)?) again\b"
+    r"|\brule\b.{0,30}\b(?:dead|over|lifted|gone|off)\b|\bforget (?:about )?(?:the|that) (?:rule|thing)\b",
+    re.IGNORECASE,
+)
+
+
+def releases(sentence: str) -> bool:
+    """Return True for a sentence that lifts a rule: "you can drop the two lines now"."""
+    return _RELEASE.search(sentence) is not None
+
+
 def _is_norm(text: str, one: SentenceReading, least: float, whole: bool) -> bool:
     """Return True for a rule. What follows a list of rules need not be one, so a sentence must be one by itself too.
 
