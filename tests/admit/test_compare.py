@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from holdfast.admit.compare import differs, is_replaced, is_same
+from holdfast.admit.compare import REPLACED, differs, is_replaced, is_same
+from holdfast.memory import Memory
 
 SAME = [
     ("I live in Lisbon.", "Lisbon is where I live."),
@@ -70,7 +71,7 @@ def test_the_guard_says_what_differs(first: str, second: str, why: str) -> None:
     ],
 )
 def test_a_changed_mind_replaces_what_was_said(old: str, new: str) -> None:
-    assert is_replaced(old, new, new)
+    assert is_replaced(old, new, new, REPLACED)
 
 
 @pytest.mark.requirement("BEL-3")
@@ -83,4 +84,28 @@ def test_a_changed_mind_replaces_what_was_said(old: str, new: str) -> None:
     ],
 )
 def test_another_fact_replaces_nothing(old: str, new: str) -> None:
-    assert not is_replaced(old, new, new)
+    assert not is_replaced(old, new, new, REPLACED)
+
+
+@pytest.mark.requirement("BEL-4", "RULE-4")
+@pytest.mark.parametrize(
+    ("rule", "lifted"),
+    [
+        ("Please keep your answers to two lines at most.", "You can drop the two lines limit now."),
+        ("Please don't use tables.", "Tables are allowed again, I have a bigger screen."),
+        ("Keep answers under five lines until the launch.", "The five lines are no longer needed."),
+    ],
+)
+def test_words_that_lift_a_rule_end_it_and_are_no_rule(memory: Memory, rule: str, lifted: str) -> None:
+    memory.ingest(rule, session="a", at="2026-03-02T10:00:00Z")
+    memory.ingest(lifted, session="b", at="2026-05-02T10:00:00Z")
+    memory.flush()
+    assert [one.text for one in memory.records(kind="guidance")] == []
+
+
+@pytest.mark.requirement("BEL-4")
+def test_what_the_user_asked_to_remember_is_replaced_only_for_sure(memory: Memory) -> None:
+    memory.ingest("My name is Brigid Solano.", session="a", at="2026-03-02T10:00:00Z")
+    memory.ingest("Call me Bree. Only my bank and my mother say Brigid.", session="a", at="2026-03-02T10:05:00Z")
+    memory.flush()
+    assert "My name is Brigid Solano." in [one.text for one in memory.records()]

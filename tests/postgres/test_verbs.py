@@ -125,8 +125,13 @@ def test_no_verb_shows_the_password_of_an_unreachable_server(
 @pytest.mark.requirement("SAFE-1")
 def test_mcp_answers_a_call_without_the_password_of_an_unreachable_server() -> None:
     store = "postgresql://ana:hunter2@127.0.0.1:1/memory?sslpassword=hunter2"
-    call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "memory_recent", "arguments": {}}}
-    said = [HELLO, {"method": "notifications/initialized"}, call]
+    call: dict[str, object] = {
+        "jsonrpc": "2.0",
+        "id": 2,
+        "method": "tools/call",
+        "params": {"name": "memory_recent", "arguments": {}},
+    }
+    said: list[dict[str, object]] = [HELLO, {"method": "notifications/initialized"}, call]
     done = subprocess.run(
         [sys.executable, "-m", "holdfast.cli", "mcp", "-n", "ana", "--store", store],
         input=b"".join(line_of(message) + b"\n" for message in said),

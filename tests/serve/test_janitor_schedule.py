@@ -64,7 +64,12 @@ def test_the_schedule_can_be_disabled_and_skips_empty_memories(tmp_path: Path) -
         assert weekly.run_due() == ["ana"]
 
 
-_CALL = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "memory_recent", "arguments": {}}}
+_CALL: dict[str, object] = {
+    "jsonrpc": "2.0",
+    "id": 2,
+    "method": "tools/call",
+    "params": {"name": "memory_recent", "arguments": {}},
+}
 
 
 @pytest.mark.parametrize(

@@ -32,10 +32,8 @@ def is_same(old: str, new: str) -> bool:
     return chance >= SAME and differs(old, new, negation=chance < _SAME_NEGATED) is None
 
 
-def is_replaced(old: str, sentence: str, said: str, rule: bool = False) -> bool:
+def is_replaced(old: str, sentence: str, said: str, least: float) -> bool:
     """Return whether a turn (`said`), through one of its sentences, takes the place of an older statement.
-
-    `rule`: a rule is compared with a rule, or with words that lift one, which end each other far more often.
 
     The reader judges the statement against the whole turn, which says more about a change than one sentence of it.
     Nearness decides with it: at a recall of .4 the reader alone is right in 31 % of its findings, with nearness in 51 %
@@ -50,13 +48,17 @@ def is_replaced(old: str, sentence: str, said: str, rule: bool = False) -> bool:
     chance = replacement(old, said)
     if chance < _LEAST:
         return False
-    least = _RULE_REPLACED if rule else _REPLACED
     return near + _READER * math.log((chance + 0.01) / (1.01 - chance)) >= least
 
 
 _READER, _SENTENCE, _TURN, _BIAS = 0.664, 2.486, 5.42, -4.492
 """Weights of the reader's log odds and of the static model's cosines (training/reader/changes.py)."""
-_REPLACED, _RULE_REPLACED = -0.6, -1.5
+REPLACED = -0.75
+"""Least score for a replacement …"""
+RULE_REPLACED = -1.5
+"""… of a rule by a rule, or by words that lift one: these end each other far more often …"""
+SURELY_REPLACED = 0.5
+"""… and of what the user asked to have remembered."""
 _FAR = -2.4
 """The reader is not asked below this nearness: in four lives that spares four of five comparisons
 and loses 4 of 143 findings."""

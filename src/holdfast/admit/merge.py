@@ -312,6 +312,8 @@ class Neighbour:
     evidence_count: int
     at: datetime
     turn_ids: tuple[str, ...] = ()
+    explicit: bool = False
+    """The user asked for it to be remembered."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.admit.compare import is_replaced
+from holdfast.admit.compare import REPLACED, RULE_REPLACED, SURELY_REPLACED, is_replaced
 from holdfast.admit.extract import AdmitWeights, Candidate
 from holdfast.admit.ledger import Ledger
 from holdfast.admit.merge import Add, Drop, Likeness, Merge, Neighbour, Statement, Supersede, Verdict, compare
@@ -109,10 +109,11 @@ class Placement:
         best: dict[str, tuple[float, int]] = {}
         for number, candidate in enumerate(candidates):
             for near in self._neighbours(turn, candidate, vectors[number], first + number):
-                rule = candidate.kind is Kind.GUIDANCE or releases(candidate.text)
+                both = near.kind is Kind.GUIDANCE and (candidate.kind is near.kind or releases(candidate.text))
                 if near.at >= turn.at or (candidate.kind is Kind.GUIDANCE and near.kind is not Kind.GUIDANCE):
                     continue
-                if not is_replaced(near.text, candidate.text, said, rule and near.kind is Kind.GUIDANCE):
+                least = SURELY_REPLACED if near.explicit else RULE_REPLACED if both else REPLACED
+                if not is_replaced(near.text, candidate.text, said, least):
                     continue
                 best[near.id] = max(best.get(near.id, (-1.0, 0)), (near.cosine, -number))
         return [frozenset(one for one, (_, at) in best.items() if at == -number) for number in range(len(candidates))]
@@ -126,7 +127,7 @@ class Placement:
         return [
             Neighbour(
                 one.id, one.text, cosine, one.kind, one.provenance, one.confidence, one.evidence_count, one.at,
-                one.turn_ids,
+                one.turn_ids, "explicit" in one.metadata,
             )
             for one, cosine in found.values()
         ]  # fmt: skip
