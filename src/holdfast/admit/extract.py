@@ -309,12 +309,16 @@ class DeterministicExtractor:
         return one.alone >= self._settings.alone and not (_PRONOUN.match(one.text) or _CLINGS.match(one.text))
 
     def _leans(self, read: Sequence[SentenceReading], group: Sequence[int], number: int) -> bool:
-        """Return whether a sentence cannot be understood without the kept one before it; a rule goes with rules."""
+        """Return whether a sentence cannot be understood without the kept one before it; a rule goes with rules.
+
+        A clause ("Even if I start.") goes with any.
+        """
         last, one = read[group[-1]], read[number]
         is_rule = [self._is_rule(last), self._is_rule(one)]
         beside = one.start - last.start - len(last.text) <= _GAP_CHARS
         words = sum(len(read[at].text.split()) for at in (*group, number))
-        return not self._is_alone(one) and beside and is_rule[0] == is_rule[1] and words <= _GROUP_WORDS
+        fits = is_rule[0] == is_rule[1] or _CLINGS.match(one.text) is not None
+        return not self._is_alone(one) and beside and fits and words <= _GROUP_WORDS
 
     def _candidate(
         self,
