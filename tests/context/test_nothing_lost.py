@@ -27,7 +27,7 @@ def test_rules_kept_from_a_long_turn_do_not_cover_the_rest_of_it(calm: Memory) -
     rule = "And please, from now on always give me the alarm times in UTC."
     calm.ingest(f"{AROUND * 6}{ALARM} {AROUND * 6}{rule}", session="then")
     for number in range(12):
-        calm.ingest(f"Remark {number} about the weather in May.", session="then")
+        calm.ingest(f"It rained again on day {number}, so we stayed in and read.", session="then")
     calm.flush()
     calm.compact("then", force=True)
     calm.flush()

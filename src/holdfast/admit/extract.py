@@ -239,7 +239,12 @@ _ORDERS = re.compile(
     r"(?:(?:and|so|but|please|also|then|just|from now on)[, ]+){0,3}(?:never|always|don't|do not)\b", re.IGNORECASE
 )
 """A short order out of the blue, which the reader takes for a norm and no rule: "Never book flights before 9 am"."""
-_PRONOUN = re.compile(r"(?:and |but |so |also )*(?:he|she|it|they|that|those|these|his|her|their|its)\b", re.IGNORECASE)
+_SURE_NORM = 0.9
+_STANDS = re.compile(r"\bfrom now on\b|\byou\b.{0,30}\b(?:always|never|every time)\b", re.IGNORECASE)
+"""… and a norm with words that make it stand: "You must always give distances in miles"."""
+_PRONOUN = re.compile(
+    r"(?:(?:and|but|so|also) ){0,3}(?:he|she|it|they|that|those|these|his|her|their|its)\b", re.IGNORECASE
+)
 _CLINGS = re.compile(
     r"(?:even (?:if|when)|e?specially|unless|except|including|not even|only (?:if|when))\b", re.IGNORECASE
 )
@@ -299,10 +304,10 @@ class DeterministicExtractor:
         """Return whether a sentence of the user's own is a standing rule, a bare order or a standing request."""
         worth = one.worth >= self._settings.worth
         orders = worth and one.norm >= _NORM and _ORDERS.match(one.text.replace("’", "'")) is not None
-        asks = asks_for_good(one.text)
-        if releases(one.text):
+        stands = one.norm >= _SURE_NORM and _STANDS.search(one.text) is not None
+        if releases(one.text) or one.own < self._settings.own_rule:
             return False
-        return one.own >= self._settings.own_rule and (one.rule >= self._settings.rule or orders or asks)
+        return one.rule >= self._settings.rule or orders or stands or asks_for_good(one.text)
 
     def _is_alone(self, one: SentenceReading) -> bool:
         """Return whether a sentence can be understood without the one before it; "He works there." cannot."""

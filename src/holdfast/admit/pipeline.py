@@ -7,6 +7,7 @@ finds it there.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -181,7 +182,8 @@ def _recent(before: Sequence[Turn]) -> list[str]:
 _Vector = NDArray[np.float32]
 _ALIKE = 3  # records that a line may repeat: a copy lies nearest, next to what was said of the same in other words
 _RECITED = ("echo", "it stands in a list that repeats what is remembered: a host's, not the user's")
-_AT_ONCE = 128  # turns read and compared together; with 20,000 records their products take 16 MB
+_AT_ONCE = 16  # turns read and compared together: about half a second
+_MOST_S = 1.0
 
 
 class Judge:
@@ -222,8 +224,10 @@ class Judge:
     def judge(self, seqs: Sequence[int], step_aside: Callable[[], None]) -> list[int]:
         """Judge turns in order; those that were, which is not all of them when a model must be asked first.
 
+        After `_MOST_S` the rest is left for the next batch: a close waits for one, and a kill loses one.
         `step_aside` is called between two of them.
         """
+        began = time.monotonic()
         turns = self._view.turns(seqs)
         self._recent.look(self._view)
         self._earlier = Earlier(self._view, [turns[seq] for seq in seqs], self._recent)
@@ -242,6 +246,9 @@ class Judge:
                 waits = self._judge_some(said[part], vectors[part], all_repeats[part], step_aside)
                 if waits is not None:
                     return [seq for seq in seqs if seq < waits.seq]
+                if time.monotonic() - began > _MOST_S:
+                    stop = min(stop, said[part][-1].seq)
+                    break
         return [seq for seq in seqs if seq <= stop]
 
     def _judge_some(

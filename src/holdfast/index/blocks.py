@@ -53,7 +53,7 @@ class IndexSizes:
 
 def words_stage(space: Space) -> str:
     """The cursor of the word index of a space."""
-    return f"words:{space.stored_name}"
+    return f"words:{space.name.lower()}"
 
 
 # --- Decoded blocks kept in memory, newest use last, up to a number of bytes.

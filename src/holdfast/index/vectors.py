@@ -37,12 +37,17 @@ Scores = NDArray[np.float32]
 
 def vectors_stage(space: Space, fingerprint: str) -> str:
     """The cursor of embedding: one for each model, so that a change of model starts its own."""
-    return f"vectors:{space.stored_name}:{fingerprint}"
+    return f"vectors:{_stored_name(space)}:{fingerprint}"
 
 
 def segments_stage(space: Space, fingerprint: str) -> str:
     """The cursor of the quantised segments; vectors behind it are scanned as they are."""
-    return f"segments:{space.stored_name}:{fingerprint}"
+    return f"segments:{_stored_name(space)}:{fingerprint}"
+
+
+def _stored_name(space: Space) -> str:
+    """Names in stored cursors must never change: statements were once called "told"."""
+    return "told" if space is Space.STATEMENT else space.name.lower()
 
 
 @dataclass(frozen=True)

@@ -63,6 +63,8 @@ def norms(text: str, in_doubt: bool = False, own: float = 0.0) -> list[Norm]:
     `own` is the least probability that a sentence is the user's own words.
     """
     text = text[:_MOST_CHARS]
+    if len(text.split(maxsplit=2)) < 3:
+        return []  # "yes please" lays nothing down, and a session holds thousands of these
     pasted = [(part.start, part.end) for part in own_words(text).parts]
     least = NORM_IN_DOUBT if in_doubt else NORM
     read = read_sentences(text, pasted=pasted)

@@ -32,7 +32,7 @@ AS_TURN = b""
 
 
 class Space(IntEnum):
-    """Kinds of documents, each with its own numbers in a namespace."""
+    """Kinds of documents, each with its own numbers in a namespace. The names are part of stored cursors."""
 
     TURN = 0
     """Numbered by place in the log."""
@@ -46,11 +46,6 @@ class Space(IntEnum):
     """A turn together with those before it: a vector with the number of the turn."""
     CLAIM = 5
     """Claims of a turn from admission (admit/proposals.py): vectors for a rebuild, which no search reads."""
-
-    @property
-    def stored_name(self) -> str:
-        """The name in stored cursors, which must never change: statements were once called "told"."""
-        return "told" if self is Space.STATEMENT else self.name.lower()
 
     @property
     def reading(self) -> bool:

@@ -32,7 +32,7 @@ def fill(site: Site, count: int) -> None:
     """Store `count` turns in a third as many sessions, and as many records."""
     for number in range(count):
         at = MAY + timedelta(hours=number)
-        site.memory.ingest(f"The harbour light number {number} is green", session=f"s{number // 3}", at=at)
+        site.memory.ingest(f"Is the harbour light number {number} green?", session=f"s{number // 3}", at=at)
         site.memory.remember(f"Light number {number} stands on the pier", kind="fact")
     site.memory.flush()
 
