@@ -210,3 +210,8 @@ def test_the_command_imports_and_says_what_it_knows(
         (record,) = [one for one in memory.recent(9, kind="record") if "Ines" in one.text]  # type: ignore[union-attr]
         assert record.provenance is Provenance.USER_STATED  # type: ignore[union-attr]
         assert memory.recent(1)[0].origin is Origin.USER
+    monkeypatch.delenv("HOLDFAST_NAMESPACE")
+    capsys.readouterr()
+    assert main(["import", file]) == 0
+    out = capsys.readouterr().out
+    assert " into me: 1 turn" in out and "holdfast init me" in out

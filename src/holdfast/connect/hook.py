@@ -54,7 +54,6 @@ class HookMemory:
         from dataclasses import replace
 
         gc.disable()  # a tenth of the time, in a process that ends in a moment
-        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # starting its threads takes longer than all the arithmetic
 
         from holdfast.index.blocks import IndexSizes
         from holdfast.memory import Memory
