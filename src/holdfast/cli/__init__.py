@@ -16,7 +16,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     if args[:1] == ["hook"]:  # started by a host with every turn: nothing else is loaded
         from holdfast.connect.hook import main as run_hook
 
-        return run_hook(args[1:])
+        code = run_hook(args[1:])
+        if argv is None:
+            os._exit(code)  # everything is closed and flushed; taking the interpreter apart would take 30 ms
+        return code
     try:
         from holdfast.cli.app import run
 

@@ -176,8 +176,9 @@ def show_chats(made: ChatImport) -> None:
         out.print(f"stored, but not embedded yet: {printable(made.degraded)}")
     if made.knows:
         out.print("What it knows now, among other things:")
+    most = min(_LINE, out.width - len("  - "))  # a line each
     for one in made.knows:
-        out.print(f"  - {printable(one if len(one) <= _LINE else one[: _LINE - 1] + '…')}")
+        out.print(f"  - {printable(one if len(one) <= most else one[: most - 1] + '…')}")
     if load_settings().namespace is None:
         out.print(f"To use other commands without --namespace: holdfast init {printable(made.namespace)}")
 
