@@ -18,6 +18,7 @@ from holdfast.errors import InputError
 from holdfast.importers.run import detect, import_chats
 from holdfast.memory import Memory
 from holdfast.model import Kind, Origin, Provenance
+from holdfast_bench.imports import compare, write_export
 from tests.importers.exports import (
     Export,
     Line,
@@ -217,3 +218,13 @@ def test_the_command_imports_and_says_what_it_knows(
     assert main(["import", file]) == 0
     out = capsys.readouterr().out
     assert " into me: 1 turn" in out and "holdfast init me" in out
+
+
+@pytest.mark.slow
+def test_a_large_export_is_stored_at_half_the_rate_of_ingest_many(tmp_path: Path) -> None:
+    """And as a stream: `python -m holdfast_bench.imports --mb 500` takes no more memory than these 40 MB."""
+    write_export(tmp_path / "conversations.json", 40_000_000)
+    imported, ingested = compare(tmp_path / "conversations.json", tmp_path)
+    assert (imported.turns > 20_000, ingested.turns) == (True, 6000)
+    assert imported.rate >= ingested.rate / 2
+    assert imported.grown_mb <= 200
