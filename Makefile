@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 export OPENBLAS_NUM_THREADS := 1
 export OMP_NUM_THREADS := 1
 
-.PHONY: demo quick test test-postgres test-citus check lint types layers torture surfaces browser bench conformance test-claude-code contract reference clean
+.PHONY: demo quick test test-postgres test-citus check lint types layers torture surfaces browser bench conformance test-claude-code test-frameworks contract reference clean
 
 $(READY): pyproject.toml bench/pyproject.toml models/pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -80,6 +80,9 @@ conformance: $(READY)  ## the MCP server before the inspector and the conformanc
 
 test-claude-code: $(READY)  ## Claude Code itself, connected, before a scripted endpoint on loopback (needs npm, 350 MB)
 	$(BIN)/python tests/conformance/run_claude_code.py
+
+test-frameworks: $(READY)  ## the importers before what LangGraph's stores and mem0 write (installs both, 250 MB)
+	$(BIN)/python tests/conformance/run_frameworks.py
 
 contract: $(READY)  ## write contract/ anew from the typed definitions
 	$(BIN)/python -m holdfast_bench.contract contract

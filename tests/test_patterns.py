@@ -21,8 +21,7 @@ import holdfast.compact
 import holdfast.gate
 import holdfast.rules
 import holdfast.text
-from holdfast.admit.attributes import LatePattern
-from holdfast.text.words import MAX_SENTENCE, sentences
+from holdfast.text.words import MAX_SENTENCE, LatePattern, sentences
 from tests.support.pace import slowness
 
 SIZE = 100_000

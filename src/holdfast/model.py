@@ -1,11 +1,11 @@
-"""The core data types: turns, records, acts, hits and receipts, as frozen values."""
+"""The core data types: turns, records, acts, hits, contexts and receipts, as frozen values."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from enum import StrEnum
+from enum import Enum, StrEnum
 from typing import Self
 
 Clock = Callable[[], datetime]
@@ -13,6 +13,9 @@ Clock = Callable[[], datetime]
 
 Metadata = Mapping[str, object]
 """JSON values only; validated in log/messages.py."""
+
+Message = Mapping[str, object]
+"""A chat message of the host: role, content, and any other fields."""
 
 SIGNALS = ("g", "t", "h", "r", "d", "p", "a", "dtech", "gconv", "gtech", "input_freq", "mem_saturation")
 """Signals that the gate stores on every user turn (GATE-11); gate/score.py defines them."""
@@ -328,3 +331,116 @@ class SearchAnswer:
     @classmethod
     def of(cls, hits: Hits) -> Self:
         return cls(tuple(hits), hits.receipt)
+
+
+# --- contexts
+
+
+class Tier(Enum):
+    """The parts of a context in their order (CTX-1); the value names them in receipts."""
+
+    HARD = "rules"
+    TAIL = "recent"
+    SOFT = "guidelines"
+    ELEVATED = "guidance"
+    PROFILE = "profile"
+    RECALLED = "recalled"
+
+
+@dataclass(frozen=True)
+class Considered:
+    """A candidate for the context: its tier, its cost, and why it is in or out."""
+
+    id: str
+    tier: str
+    kind: str
+    origin: str
+    text: str
+    """Its beginning."""
+    tokens: int
+    included: bool
+    reason: str
+    at: datetime | None = None
+    score: float = 0.0
+    """Score of the search, for recalled ones."""
+    similarity: float = 0.0
+    """Cosine with the question; 0 without vectors."""
+    turn_ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class TierUse:
+    """Budget and use of one tier."""
+
+    tier: str
+    candidates: int
+    included: int
+    tokens: int
+    limit: int | None
+    """None if the tier is never cut."""
+
+
+@dataclass(frozen=True)
+class ContextItem:
+    """One item that a context shows."""
+
+    ref: str
+    """A short reference within this context: m1, m2, …"""
+    id: str
+    tier: str
+    follow: bool
+    """True if the frame tells the model to follow it."""
+    text: str
+    tokens: int
+
+
+@dataclass(frozen=True)
+class ContextReceipt(Receipt):
+    """Why a context contains what it contains, with every candidate (CTX-8)."""
+
+    budget: int = 0
+    """τ: tokens for everything that is added."""
+    tokens: int = 0
+    frame_tokens: int = 0
+    """Tokens of the frame's own words and lines."""
+    counter: str = ""
+    query: str = ""
+    """The search query."""
+    tiers: tuple[TierUse, ...] = ()
+    candidates: tuple[Considered, ...] = ()
+    notices: tuple[str, ...] = ()
+    items: tuple[ContextItem, ...] = ()
+    """The items of the context, in its order."""
+
+
+@dataclass(frozen=True)
+class Context:
+    """The host's messages and what memory adds to them."""
+
+    messages: Sequence[Message]
+    """The input plus one system message with the frame; after a failure the input list itself."""
+    text: str
+    """The frame alone; empty if there is nothing to add."""
+    tokens: int
+    receipt: ContextReceipt
+
+    @property
+    def recalled(self) -> list[str]:
+        """Ids of included items that were found by search; they are counted as retrieved (KEEP-1)."""
+        return [one.id for one in self.receipt.candidates if one.included and one.tier == Tier.RECALLED.value]
+
+    @property
+    def degraded(self) -> str | None:
+        """None, or what was missing and what that cost."""
+        return self.receipt.degraded
+
+
+@dataclass(frozen=True)
+class StandingSection:
+    """The standing records of a namespace, framed for a prompt, without a question."""
+
+    text: str
+    """Empty if there are none."""
+    tokens: int
+    records: tuple[Record, ...]
+    receipt: ContextReceipt

@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
-from enum import Enum
 from typing import Self
 
+from holdfast.model import Context as Context  # contexts are there, for a hook has no time for all of this module
+from holdfast.model import ContextReceipt as ContextReceipt
 from holdfast.model import Decision, Exchange, Kind, Receipt, Record, Status, Turn
+from holdfast.model import Message as Message
+from holdfast.model import StandingSection as StandingSection
+from holdfast.model import Tier as Tier
 from holdfast.store.types import Server
-
-Message = Mapping[str, object]
-"""A chat message of the host: role, content, and any other fields."""
-
 
 # History, statistics and calibration
 
@@ -279,119 +279,6 @@ class ActiveView:
     guidance: tuple[Record, ...]
     turns: tuple[Turn, ...]
     tokens: int
-
-
-# Context
-
-
-class Tier(Enum):
-    """The parts of a context in their order (CTX-1); the value names them in receipts."""
-
-    HARD = "rules"
-    TAIL = "recent"
-    SOFT = "guidelines"
-    ELEVATED = "guidance"
-    PROFILE = "profile"
-    RECALLED = "recalled"
-
-
-@dataclass(frozen=True)
-class Considered:
-    """A candidate for the context: its tier, its cost, and why it is in or out."""
-
-    id: str
-    tier: str
-    kind: str
-    origin: str
-    text: str
-    """Its beginning."""
-    tokens: int
-    included: bool
-    reason: str
-    at: datetime | None = None
-    score: float = 0.0
-    """Score of the search, for recalled ones."""
-    similarity: float = 0.0
-    """Cosine with the question; 0 without vectors."""
-    turn_ids: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class TierUse:
-    """Budget and use of one tier."""
-
-    tier: str
-    candidates: int
-    included: int
-    tokens: int
-    limit: int | None
-    """None if the tier is never cut."""
-
-
-@dataclass(frozen=True)
-class ContextItem:
-    """One item that a context shows."""
-
-    ref: str
-    """A short reference within this context: m1, m2, …"""
-    id: str
-    tier: str
-    follow: bool
-    """True if the frame tells the model to follow it."""
-    text: str
-    tokens: int
-
-
-@dataclass(frozen=True)
-class ContextReceipt(Receipt):
-    """Why a context contains what it contains, with every candidate (CTX-8)."""
-
-    budget: int = 0
-    """τ: tokens for everything that is added."""
-    tokens: int = 0
-    frame_tokens: int = 0
-    """Tokens of the frame's own words and lines."""
-    counter: str = ""
-    query: str = ""
-    """The search query."""
-    tiers: tuple[TierUse, ...] = ()
-    candidates: tuple[Considered, ...] = ()
-    notices: tuple[str, ...] = ()
-    items: tuple[ContextItem, ...] = ()
-    """The items of the context, in its order."""
-
-
-@dataclass(frozen=True)
-class Context:
-    """The host's messages and what memory adds to them."""
-
-    messages: Sequence[Message]
-    """The input plus one system message with the frame; after a failure the input list itself."""
-    text: str
-    """The frame alone; empty if there is nothing to add."""
-    tokens: int
-    receipt: ContextReceipt
-
-    @property
-    def recalled(self) -> list[str]:
-        """Ids of included items that were found by search; they are counted as retrieved (KEEP-1)."""
-        return [one.id for one in self.receipt.candidates if one.included and one.tier == Tier.RECALLED.value]
-
-    @property
-    def degraded(self) -> str | None:
-        """None, or what was missing and what that cost."""
-        return self.receipt.degraded
-
-
-@dataclass(frozen=True)
-class StandingSection:
-    """The standing records of a namespace, framed for a prompt, without a question."""
-
-    text: str
-    """Empty if there are none."""
-    tokens: int
-    records: tuple[Record, ...]
-    receipt: ContextReceipt
 
 
 # Upkeep

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import holdfast.admit
 from holdfast.admit.supersede import replaces
+from holdfast.text.words import LatePattern
 
 REPLACED = """
     I live in Madrid. | I moved to Lisbon last month.
@@ -186,13 +187,15 @@ def patterns() -> Iterator[tuple[str, re.Pattern[str]]]:
 
 
 def found_in(value: object) -> Iterator[re.Pattern[str]]:
-    if isinstance(value, re.Pattern):
+    if isinstance(value, LatePattern):
+        yield value.compiled
+    elif isinstance(value, re.Pattern):
         yield value
     elif isinstance(value, tuple):
         for part in value:
             yield from found_in(part)
-    elif isinstance(regex := getattr(value, "regex", None), re.Pattern):
-        yield regex
+    elif regex := getattr(value, "regex", None):
+        yield from found_in(regex)
 
 
 HOSTILE = ["a", " ", "a ", "is ", "not ", "moved to ", "have been ", "? ", "a-", "9,"]

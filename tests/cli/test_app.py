@@ -26,6 +26,20 @@ _FOR_OTHERS = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize(("given", "used"), [(None, "1"), ("3", "3")])
+def test_commands_use_one_thread_for_arithmetic(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, given: str | None, used: str
+) -> None:
+    """Two threads on two busy cores took 11 times as long to import 600 turns; who sets another number gets it."""
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    if given is not None:
+        monkeypatch.setenv("OPENBLAS_NUM_THREADS", given)
+    code = _ASK + "import os; print(os.environ['OPENBLAS_NUM_THREADS'], 'numpy' in sys.modules)"
+    command = [sys.executable, "-c", code, str(tmp_path / "memory.db")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == f"{used} True"
+
+
 def _verbs(*args: str) -> dict[str, object]:
     """Return the commands for these arguments, with their options and help; groups with their commands."""
     return {name: _told(one) for name, one in getattr(get_command(open_app(args)), "commands", {}).items()}

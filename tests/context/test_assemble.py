@@ -11,10 +11,9 @@ import pytest
 from holdfast.context.render import ContextFrame, ParsedFrame, parse
 from holdfast.errors import BadMessage, InputError
 from holdfast.memory import Memory
-from holdfast.model import Record
+from holdfast.model import Considered, Context, Record, Tier
 from holdfast.models.embedder import StaticEmbedder
 from holdfast.models.tokens import TokenEstimator
-from holdfast.results import Considered, Context, Tier
 from tests.support.frame_attacks import ATTACKS, armed
 from tests.support.memories import QUICK, Message, OpenMemory, assistant, system, user
 

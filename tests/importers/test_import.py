@@ -18,6 +18,7 @@ from holdfast.errors import InputError
 from holdfast.importers.run import detect, import_chats
 from holdfast.memory import Memory
 from holdfast.model import Kind, Origin, Provenance
+from holdfast_bench.imports import compare, write_export
 from tests.importers.exports import (
     Export,
     Line,
@@ -134,7 +135,9 @@ def test_memories_of_others_come_in_as_imported(memory: Memory, tmp_path: Path) 
     write_lines(tmp_path / "store.jsonl", iter([
         {"namespace": ["ana", "facts"], "key": "k", "value": {"text": "Has a cat"}, "created_at": "2025-02-02"},
         {"namespace": ["ana"], "key": "j", "value": {"city": "Porto"}}]))  # fmt: skip
-    (tmp_path / "MEMORY.md").write_text("# Notes\n\n- Always answer in French\n- Works as a carpenter\n")
+    (tmp_path / "MEMORY.md").write_text(
+        "# Notes\n\n- Always answer in French\n- Works as a carpenter\n@docs/style.md\n"
+    )
     with sqlite3.connect(tmp_path / "history.db") as base:
         base.execute("CREATE TABLE history (id TEXT, memory_id TEXT, new_memory TEXT, event TEXT, created_at TEXT)")
         base.execute("INSERT INTO history VALUES ('1', 'm', 'Plays the piano', 'ADD', '2025-03-03T00:00:00Z')")
@@ -162,7 +165,7 @@ def test_damage_is_reported_and_the_rest_comes_in(memory: Memory, tmp_path: Path
     assert any("I like \ufffd the" in one[3] for one in stored(memory))
     (tmp_path / "b.json").write_text(json.dumps(chatgpt(2, 3).document[:3])[:-40])
     cut = import_chats(memory, tmp_path / "b.json")
-    assert cut.skipped == 1 and "not valid JSON" in cut.reasons[0] and cut.turns > 0
+    assert cut.skipped == 1 and "cut off; 2 of its objects" in cut.reasons[0] and cut.turns > 0
     (tmp_path / "c.json").write_text('[{"mapping": ' + '{"a":' * 100_000)
     assert "nested too deeply" in import_chats(memory, tmp_path / "c.json").reasons[0]
     for name, text in (("d.zip", b"PK\x03\x04 no zip"), ("e.bin", b"\x00\x01"), ("f.json", b"{}")):
@@ -210,3 +213,18 @@ def test_the_command_imports_and_says_what_it_knows(
         (record,) = [one for one in memory.recent(9, kind="record") if "Ines" in one.text]  # type: ignore[union-attr]
         assert record.provenance is Provenance.USER_STATED  # type: ignore[union-attr]
         assert memory.recent(1)[0].origin is Origin.USER
+    monkeypatch.delenv("HOLDFAST_NAMESPACE")
+    capsys.readouterr()
+    assert main(["import", file]) == 0
+    out = capsys.readouterr().out
+    assert " into me: 1 turn" in out and "holdfast init me" in out
+
+
+@pytest.mark.slow
+def test_a_large_export_is_stored_at_half_the_rate_of_ingest_many(tmp_path: Path) -> None:
+    """And as a stream: `python -m holdfast_bench.imports --mb 500` takes no more memory than these 40 MB."""
+    write_export(tmp_path / "conversations.json", 40_000_000)
+    imported, ingested = compare(tmp_path / "conversations.json", tmp_path)
+    assert (imported.turns > 20_000, ingested.turns) == (True, 6000)
+    assert imported.rate >= ingested.rate / 2
+    assert imported.grown_mb <= 200

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 from holdfast.admit.topics import REMEMBERED, Replacement, said
 from holdfast.admit.values import Word, WordKind, read
 from holdfast.text.vocabulary import COUNTRIES, word_set
+from holdfast.text.words import compile_late
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,24 +33,10 @@ class Claim:
         return frozenset(word.key for word in self.value)
 
 
-@dataclass(frozen=True)
-class LatePattern:
-    """A pattern that is compiled when it is first asked: 44 of them take 20 ms, and most texts hint at few."""
-
-    text: str
-
-    @cached_property
-    def compiled(self) -> re.Pattern[str]:
-        return re.compile(self.text, re.IGNORECASE)
-
-    def search(self, text: str) -> re.Match[str] | None:
-        return self.compiled.search(text)
-
-
 @dataclass(frozen=True, slots=True)
 class _Pattern:
     attribute: str
-    regex: LatePattern
+    regex: re.Pattern[str]
     change: bool = False
     only_now: bool = False
     """It states the attribute only together with a word for the present: "we are in Leeds now"."""
@@ -69,7 +56,7 @@ _NOW = r"(?:recently |finally |just |now |currently |actually |officially )?"
 
 
 def _p(attribute: str, pattern: str, change: bool = False, only_now: bool = False) -> _Pattern:
-    return _Pattern(attribute, LatePattern(pattern), change, only_now)
+    return _Pattern(attribute, compile_late(pattern, re.IGNORECASE), change, only_now)
 
 
 _PATTERNS = (
@@ -178,7 +165,7 @@ _HINTS = {
 }  # fmt: skip
 _HINTED = tuple((hint, attribute) for attribute, hints in _HINTS.items() for hint in hints)
 
-_LEAVES = re.compile(
+_LEAVES = compile_late(
     r"^(?:now|today|yesterday|recently|currently|since|last|this|for|because|with|after|before|until|from|next|who|which"
     r"|where|instead|again|too|also|and|but|so|when|while|if|together|these|not)$",
     re.IGNORECASE,
@@ -208,7 +195,7 @@ def expanded(clause: str) -> str:
 
 
 def _rewritten(*pairs: tuple[str, str]) -> tuple[tuple[re.Pattern[str], str], ...]:
-    return tuple((re.compile(short, re.IGNORECASE), full) for short, full in pairs)
+    return tuple((compile_late(short, re.IGNORECASE), full) for short, full in pairs)
 
 
 _SPOKEN = _rewritten(
@@ -263,7 +250,7 @@ def claims(clause: str) -> list[Claim]:
 _MOST_CHARS = 300
 
 
-_NOW_WORD = re.compile(
+_NOW_WORD = compile_late(
     r"\b(?:now|nowadays|these days|currently|by now|no longer|any ?more|actually|since)\b", re.IGNORECASE
 )
 
@@ -351,7 +338,7 @@ class Change:
     """The cue, for the receipt."""
 
 
-_BREAK = re.compile(
+_BREAK = compile_late(
     r"[,;:!?()]\s++|(?<!\s)\s++[–—-]\s++|(?<=[a-z]{2})\.\s++|(?<!\s)\s++(?:but|and now|because|so)\s++", re.IGNORECASE
 )
 _MOST_CLAUSES = 8
@@ -397,7 +384,7 @@ _FOLLOWED = _any("replaced, replaces, succeeded, took over from, takes over from
 
 
 def _c(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.IGNORECASE)
+    return compile_late(pattern, re.IGNORECASE)
 
 
 def _words(text: str) -> frozenset[str]:
@@ -498,14 +485,14 @@ _CUES_PATTERNS: tuple[tuple[str, frozenset[str], re.Pattern[str]], ...] = (
     ("is over", _first(_OVER), _c(rf"^(?P<f>{_L}) {_WAS}{_OVER}(?: {_W})?$")),
 )
 
-_TOKEN = re.compile(r"\w+")
-_BESIDE = re.compile(
+_TOKEN = compile_late(r"\w+")
+_BESIDE = compile_late(
     r"\b(?:too|also|as well|either|another(?! (?:\w+ )?(?:minute|hour|day|week|month|year|term)s?\b)"
     r"|additionally|besides|in addition|furthermore|at weekends|on weekends"
     r"|sometimes|on the side|part.time|occasionally|a second|other)\b",
     re.IGNORECASE,
 )
-_HYPOTHETICAL = re.compile(
+_HYPOTHETICAL = compile_late(
     r"\?\s*$|^(?:if|when|suppose|imagine|what if|maybe|perhaps|could|would|should|let's)\b", re.IGNORECASE
 )
 
@@ -524,9 +511,9 @@ def clauses(text: str) -> tuple[str, ...]:
 
 
 _MOST_TEXT = 600
-_SPEAKER = re.compile(r"(?:I|We|My \w{2,20})\b(?!['’]s| and )", re.IGNORECASE)
-_AND = re.compile(r",? and (?:now |then )?", re.IGNORECASE)
-_OWN_SUBJECT = re.compile(r"(?:i|we|he|she|it|they|you|my|our|his|her|the|a|an|this|that|there)\b", re.IGNORECASE)
+_SPEAKER = compile_late(r"(?:I|We|My \w{2,20})\b(?!['’]s| and )", re.IGNORECASE)
+_AND = compile_late(r",? and (?:now |then )?", re.IGNORECASE)
+_OWN_SUBJECT = compile_late(r"(?:i|we|he|she|it|they|you|my|our|his|her|the|a|an|this|that|there)\b", re.IGNORECASE)
 
 
 @lru_cache(maxsize=REMEMBERED)

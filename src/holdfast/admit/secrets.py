@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from holdfast.text.words import compile_late
+
 DATA = json.loads(Path(__file__).with_name("secrets.json").read_text(encoding="utf-8"))
 """Prefixes, forms and names of secrets in many languages."""
 Span = tuple[str, int, int]
@@ -61,7 +63,7 @@ def _apart(found: list[FoundSecret]) -> list[FoundSecret]:
     return kept
 
 
-_MASK = re.compile(r"\[secret: [a-z0-9 -]{1,40}\]")
+_MASK = compile_late(r"\[secret: [a-z0-9 -]{1,40}\]")
 
 
 def _find(text: str) -> Iterator[FoundSecret]:
@@ -80,7 +82,7 @@ def _find(text: str) -> Iterator[FoundSecret]:
             yield FoundSecret(kind, start, end)
 
 
-_SPOKEN = re.compile(
+_SPOKEN = compile_late(
     r"\d\D{0,2}\d\D{0,2}\d|[^\W\d_][-.]?[0-9@#$%^&*_+=]|[0-9][-.]?[^\W\d_]"
     r"|maiden|security|secret (?:question|answer)|combination"
     r"|seed|mnemonic|wallet|phrase|(?<![\w'])[a-z]{3,8}(?:,? [a-z]{3,8}){11}"
@@ -92,7 +94,7 @@ _SPOKEN = re.compile(
 
 KEY_ENTROPY = 3.0
 """Bits a character of a random key of 8 characters or more; "aaaa1111" has 1, "Password1" 2.9, hex keys about 3.5."""
-_RANDOM = re.compile(
+_RANDOM = compile_late(
     # 8 or more, digits among letters: version numbers, dates, paths, words and "apple2024" have no such run
     r"(?<![A-Za-z0-9])(?=[A-Za-z]*+[0-9])(?=[0-9]*+[A-Za-z])"
     r"(?!(?:[A-Za-z]?[a-z]++\d{1,4}|\d{1,4}[a-z]++|[A-Z]++\d{1,4})(?![A-Za-z0-9]))[A-Za-z0-9]{8}"
@@ -149,12 +151,12 @@ class _Rule:
 
 def _key(kind: str, form: str, hint: str, looks: str) -> _Rule:
     """A value that stands at the start of a word (or after an escaped line end: "\\nsk-…")."""
-    return _Rule(kind, hint, re.compile(rf"(?:(?<![A-Za-z0-9_-])|(?<=\\[nrt]))(?P<v>{form})"), _LOOKS[looks])
+    return _Rule(kind, hint, compile_late(rf"(?:(?<![A-Za-z0-9_-])|(?<=\\[nrt]))(?P<v>{form})"), _LOOKS[looks])
 
 
 _RULES: tuple[_Rule, ...] = (
     *(_key(kind, prefix + body, hint, looks) for kind, prefix, body, hint, looks in DATA["prefixes"]),
-    *(_Rule(kind, hint, re.compile(form), _LOOKS[looks]) for kind, hint, form, looks in DATA["patterns"]),
+    *(_Rule(kind, hint, compile_late(form), _LOOKS[looks]) for kind, hint, form, looks in DATA["patterns"]),
 )
 
 
@@ -162,7 +164,7 @@ _RULES: tuple[_Rule, ...] = (
 
 _VAGUE = frozenset({"password", "pin", "secret", "token", "key", "credentials", "code"})
 _PLACEHOLDERS = frozenset(DATA["placeholders"])
-_BLANKED = re.compile(
+_BLANKED = compile_late(
     r"[xX*.•…_#?-]++|\$(?:[{(].*+|[A-Z_][A-Z0-9_]*+)|%(?:\w++%|\(?\w*\)?[sd])|\{.*\}|<.*>|\[secret.*+|\[.*\]|your.*+"
     r"|(?i:my|the|some|an?|enter|insert|new|old|user|test)[_\- ]\w*?(?i:pass|token|key|secret|here)\w*+",
     re.DOTALL,

@@ -13,6 +13,7 @@ from functools import cache
 from itertools import chain
 
 from holdfast.admit.secrets import DATA, KEY_ENTROPY, SHORT_WORD, Span, entropy, has_digit, is_placeholder, is_random
+from holdfast.text.words import compile_late
 
 # Names: a word that says what follows -------------------------------------------------------------------------------
 
@@ -46,9 +47,9 @@ _STATED = (  # "my password is hunter2", "the PIN for the gate is 4471", "passwo
     r"(?: (?:for|of|to|on|at|für)(?: [^\s.,;:!?]{1,20}+){1,5}?)?"
     " (?:(?:(?:was|is|got|has been) )?(?:changed|set|reset) to|is|was|ist|est|es)(?: now)?:? "
 )
-_NAMED = re.compile(f"{_NAME}(?:{_ASSIGNED}|{_STATED}){_VALUE}")
-_FLAG = re.compile(rf"--(?:[a-z0-9]{{1,20}}-){{0,3}}{_NAME}(?P<op> ){_VALUE}")
-_HEADER = re.compile(
+_NAMED = compile_late(f"{_NAME}(?:{_ASSIGNED}|{_STATED}){_VALUE}")
+_FLAG = compile_late(rf"--(?:[a-z0-9]{{1,20}}-){{0,3}}{_NAME}(?P<op> ){_VALUE}")
+_HEADER = compile_late(
     r"authorization[\"']?: ?[\"']?(?:basic|bearer|token) (?P<sure>[a-z0-9_.~+/=-]{8,}+)"
     r"|b(?:earer (?<![a-z]bearer )|asic (?<![a-z]basic ))(?P<value>[a-z0-9_.~+/=-]{16,}+)"
 )
@@ -125,25 +126,25 @@ _CLAUSE_ENDS = ("", ".", ",", ";", "!", "?")
 
 _ENV_LENGTH = 6
 _PIN_LENGTH = 4
-UNLIKE_A_WORD = re.compile(r"\d|[^\w.:/'’-]|[a-z][A-Z]")
-REFERENCE = re.compile(
+UNLIKE_A_WORD = compile_late(r"\d|[^\w.:/'’-]|[a-z][A-Z]")
+REFERENCE = compile_late(
     r"[A-Za-z_]\w*+(?>(?:\.[A-Za-z_]\w*+)+)|[A-Z][A-Z0-9]*+(?>(?:_[A-Z0-9]++)+)|[a-z]++(?>(?:_[a-z]++)+)"
 )
 """self.token, MY_TOKEN, new_password: a name of a value, not a value."""
-PATH_OR_URL = re.compile(r"[~.]{0,2}/|[a-z]{1,6}://|[A-Za-z]:\\|[\w-]++(?>(?:/[\w-]++)*)\.[a-z]{2,4}$")
-MEASURE = re.compile(
+PATH_OR_URL = compile_late(r"[~.]{0,2}/|[a-z]{1,6}://|[A-Za-z]:\\|[\w-]++(?>(?:/[\w-]++)*)\.[a-z]{2,4}$")
+MEASURE = compile_late(
     r"\d++[+-]?(?:char|digit|letter|day|week|month|year|hour|min|bit|time|x\b|st\b|nd\b|rd\b|th\b)"
     r"|\d{4}-\d\d(?:-\d\d)?$|\d{1,2}:\d\d|1password|2fa\b|v\d",
     re.IGNORECASE,
 )
 _STATES = frozenset(DATA["states"])
-_ADJECTIVE = re.compile(r"(?:ed|ing|able|ible|ous|ive|ful|less|ent|ant|ic|al|ly|est|en)$")
+_ADJECTIVE = compile_late(r"(?:ed|ing|able|ible|ous|ive|ful|less|ent|ant|ic|al|ly|est|en)$")
 
 
 # Arguments of commands, other languages, and keys next to a word that says so -------------------------------------
 
-_TOOL = re.compile(r"\b(?:" + "|".join(DATA["tools"]) + ")")
-_ARGUMENT = re.compile(
+_TOOL = compile_late(r"\b(?:" + "|".join(DATA["tools"]) + ")")
+_ARGUMENT = compile_late(
     r"(?<=\s)(?:-(?:p ?|P |a |w )|(?P<sure>--?[a-z]{0,10}pass(?:word|wd|phrase)?[= ]))['\"]?(?P<v>[^\s'\"]{4,100}+)"
 )
 _LINE = 200
@@ -170,14 +171,14 @@ def _arguments(text: str) -> Iterator[Span]:
             yield "password", *match.span("v")
 
 
-_FOREIGN = re.compile("|".join(DATA["password_names"]))
+_FOREIGN = compile_late("|".join(DATA["password_names"]))
 _COPULA = "|".join(DATA["copulas"])
-_GAP = re.compile(
+_GAP = compile_late(
     r"(?:[^\n.;:!?=：]|\.(?=\S)){0,70}?"
     rf"(?:\s{{0,2}}(?::|=|：|是|为|為|は|는|은|–|—)\s{{0,2}}|(?>(?:[ '](?:{_COPULA})){{1,4}}):? )"
     "[\"'«„“「『`]?(?P<v>[^\\s\"'«»„“”「」『』`,;，。、]{4,100}+)"
 )
-_ADJACENT = re.compile(
+_ADJACENT = compile_late(
     "(?:[ ]|(?<=[\u3000-\uffff]))[\"'«„“「『`(]{0,2}(?P<v>[^\\s\"'«»„“”「」『』`,;，。、()]{5,100}+)"
 )
 _SYMBOLS = frozenset("!@#$%^&*_+=?")
@@ -216,7 +217,7 @@ def _foreign(text: str, lower: str) -> Iterator[Span]:
                 break
 
 
-_PAIR = re.compile(
+_PAIR = compile_late(
     r"(?:login|log[ -]?in|creds?|credentials|user(?:name)?|router|admin)[^\n/|]{0,40}? ?[/|] ?(?P<v>[^\s,;]{5,60}+)"
 )
 
@@ -230,15 +231,15 @@ def _pairs(text: str, lower: str) -> Iterator[Span]:
 
 
 _ASCII_NAMES = DATA["ascii_names"]
-_KEY_WORDS = re.compile(
+_KEY_WORDS = compile_late(
     r"key|sess|token|secret|credential|wallet|private|cookie|session|bearer|auth|mnemonic|seed|clave|schlüssel|clé|ключ"
 )
-_NO_KEY = re.compile(
+_NO_KEY = compile_late(
     r"hash|sha\d|digest|commit|checksum|\btx|transaction|fingerprint|public|etag|uuid|integrity|revision|contract|address"
 )
-_BARE = re.compile(r"(?<![\w/+.@\\-])(?:0x)?(?P<v>[A-Za-z0-9_+/-]{20,200}+={0,2})(?![\w@])")
-_HEX = re.compile(r"[a-f0-9]++|[A-F0-9]++")
-_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_BARE = compile_late(r"(?<![\w/+.@\\-])(?:0x)?(?P<v>[A-Za-z0-9_+/-]{20,200}+={0,2})(?![\w@])")
+_HEX = compile_late(r"[a-f0-9]++|[A-F0-9]++")
+_UUID = compile_late(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _BESIDE = 60
 _SURE_LENGTH, _SURE_ENTROPY = 32, 4.2
 """A word of capitals, small letters and digits of this length and entropy needs no name: none of the ids that people
@@ -349,10 +350,10 @@ _CHECKS: dict[str, Callable[[str], bool]] = {
 """By their names in secrets.json."""
 _NUMBERS = [(kind, form, _CHECKS[check]) for kind, form, check in DATA["numbers"]]
 _AFTER = r"(?![\w/@]|[.,-]\d)"
-_NUMBER = re.compile(
+_NUMBER = compile_late(
     r"(?<![\w.,/#@=-])(?=[A-Za-z]{0,6}\d)(?:" + "|".join(f"(?:{form}){_AFTER}" for _, form, _ in _NUMBERS) + ")"
 )
-_EACH = tuple((kind, re.compile(form + _AFTER), check) for kind, form, check in _NUMBERS)
+_EACH = tuple((kind, compile_late(form + _AFTER), check) for kind, form, check in _NUMBERS)
 _SEPARATORS = str.maketrans("", "", " -./+")
 
 
@@ -371,17 +372,17 @@ def numbers(text: str) -> Iterator[Span]:
 _OF = "|".join(DATA["codes_of"])
 _CODE_FORMS = (rf"(?:{_OF})[ -]?(?:codes?|pins?)", rf"codes? (?:for|to|of|on|at) (?:[a-z']{{1,12}} ){{0,3}}(?:{_OF})")
 _CODE_NAMES = "|".join((*_CODE_FORMS, *DATA["code_names"]))
-_NAMED_CODE = re.compile(rf"(?<![a-z])(?:(?P<code>{_CODE_NAMES})|(?P<id>{'|'.join(DATA['id_names'])}))(?![a-z])")
-_CODE_VALUE = re.compile(
+_NAMED_CODE = compile_late(rf"(?<![a-z])(?:(?P<code>{_CODE_NAMES})|(?P<id>{'|'.join(DATA['id_names'])}))(?![a-z])")
+_CODE_VALUE = compile_late(
     r"(?<![0-9a-z.,:/@-])[#*]?[0-9a-z](?>(?:[0-9a-z]|[#*./-](?=[0-9a-z#*])|(?<=\d)[ ](?=\d)){2,44})[#*]?(?![\w%€$@])"
 )
-_SAYS = re.compile(rf"(?:^|[:=#→–—：是は为為는은]|(?<![^\W\d_])(?:{'|'.join(DATA['says'])})|\n)[\s\"'`(_)-]{{0,4}}$")
-_LISTED = re.compile(r"(?:[\s,;/|&•-]|\d{1,2}[.)]|and|or|und|et|y){0,8}$")
-_ENDS = re.compile(r"[.!?;](?=\s|$)|\n\n")
+_SAYS = compile_late(rf"(?:^|[:=#→–—：是は为為는은]|(?<![^\W\d_])(?:{'|'.join(DATA['says'])})|\n)[\s\"'`(_)-]{{0,4}}$")
+_LISTED = compile_late(r"(?:[\s,;/|&•-]|\d{1,2}[.)]|and|or|und|et|y){0,8}$")
+_ENDS = compile_late(r"[.!?;](?=\s|$)|\n\n")
 _REACH = 80
 """Characters behind a name that are read for its value."""
-_DATE = re.compile(r"(?:19|20)\d\d(?:[-./]\d\d?){2}$|\d\d?[./-]\d\d?[./-](?:19|20)\d\d$|\d{1,2}[:.]\d\d$")
-_YEAR = re.compile(r"(?:19|20)\d\d$")
+_DATE = compile_late(r"(?:19|20)\d\d(?:[-./]\d\d?){2}$|\d\d?[./-]\d\d?[./-](?:19|20)\d\d$|\d{1,2}[:.]\d\d$")
+_YEAR = compile_late(r"(?:19|20)\d\d$")
 _MOST_NAMES = 1000
 """Names in one text: beyond, it is no talk."""
 
@@ -423,20 +424,20 @@ def _is_id(value: str) -> bool:
     return sum(char.isdigit() for char in value) >= 5
 
 
-_TURNED, _TOTP, _ANSWER = (re.compile(DATA[name]) for name in ("turned", "totp", "answer"))
+_TURNED, _TOTP, _ANSWER = (compile_late(DATA[name]) for name in ("turned", "totp", "answer"))
 
 
 # Seed phrases -------------------------------------------------------------------------------------------------------
 
 _SEED_LENGTHS = (12, 15, 18, 21, 24)
 _SEED_WORD = r"(?:\d{1,2}[.):]? ?)?[a-z]{3,8}"
-_SEED_RUN = re.compile(rf"(?<![\w'’-]){_SEED_WORD}(?>(?:(?:,? |[ \t]{{0,4}}+\n){_SEED_WORD}(?![\w'’-])){{11,}})")
+_SEED_RUN = compile_late(rf"(?<![\w'’-]){_SEED_WORD}(?>(?:(?:,? |[ \t]{{0,4}}+\n){_SEED_WORD}(?![\w'’-])){{11,}})")
 _MOST_SEED_CHARS = 1000
-_SEED_LETTERS = re.compile("[a-z]{3,8}")
-_SEED_NAME = re.compile(r"seed|mnemonic|recovery phrase|phrase|wallet|secret words|palabras|frase|wörter|mots|слов")
+_SEED_LETTERS = compile_late("[a-z]{3,8}")
+_SEED_NAME = compile_late(r"seed|mnemonic|recovery phrase|phrase|wallet|secret words|palabras|frase|wörter|mots|слов")
 _SPEECH = frozenset(DATA["speech"])
 """Words of any sentence that no list of seed words has."""
-_INFLECTED = re.compile(r"(?:[^s]s|ed|ing|ly)$")
+_INFLECTED = compile_late(r"(?:[^s]s|ed|ing|ly)$")
 
 
 def seed_phrases(text: str) -> Iterator[Span]:

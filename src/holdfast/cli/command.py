@@ -13,7 +13,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -74,6 +74,8 @@ _SHARED: Mapping[str, tuple[Any, object]] = {
     _JSON: (Annotated[bool, option("Print the answer as one JSON document.", "--json")], False),
 }  # fmt: skip
 _TARGET = ("store", "namespace", "embedder")
+ME = "me"
+"""The namespace of a host or an import whose user named none."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,13 @@ class MemoryTarget:
         from holdfast.store.open import default_location
 
         return self.store or default_location()
+
+    @property
+    def or_me(self) -> MemoryTarget:
+        """The memory, in the namespace `me` if none is named: for those who have just begun."""
+        from holdfast.settings import load_settings
+
+        return replace(self, namespace=self.namespace or load_settings().namespace or ME)
 
     @property
     def missing(self) -> str | None:

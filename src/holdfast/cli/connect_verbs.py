@@ -12,8 +12,6 @@ import typer
 from holdfast.cli.command import MemoryTarget, argument, command, option
 from holdfast.cli.render import console, printable
 
-_ME = "me"
-"""The namespace of a connection whose user named none."""
 _HOSTS = "claude-code, claude-desktop, cursor or codex"
 
 HostName = Annotated[str, argument(f"The host: {_HOSTS}.", "HOST")]
@@ -67,7 +65,7 @@ def connect(
     _check_host(host)
     if plugin is not None and host != "claude-code":
         raise InputError("--plugin is for claude-code")
-    namespace = target.namespace or load_settings().namespace or _ME
+    namespace = str(target.or_me.namespace)
     store = target.location if "://" in target.location else os.path.abspath(target.location)
     started = hosts.HostCommand(hosts.find_program(), store, namespace)
     changes = hosts.plan_connect(host, started) if plugin is None else hosts.plugin_files(started, plugin.absolute())
@@ -132,7 +130,5 @@ def show_connected(made: ConnectAnswer) -> None:
     out.print(f"{made.host} remembers in namespace {printable(made.namespace or '')} of {printable(made.store)}")
     out.print("Restart it, or begin a new session.")
     if not made.default_namespace:
-        out.print(
-            f"To use other commands without --namespace: export HOLDFAST_NAMESPACE={printable(made.namespace or '')}"
-        )
+        out.print(f"To use other commands without --namespace: holdfast init {printable(made.namespace or '')}")
     out.print(f"Undo: holdfast disconnect {made.host}")

@@ -13,6 +13,7 @@ from holdfast.cli.render import console, megabytes, plural, printable
 from holdfast.errors import InputError
 from holdfast.importers.source import ChatImport
 from holdfast.results import ImportAnswer
+from holdfast.settings import load_settings
 from holdfast.upkeep.results import BackupResult, CopyResult, ExportResult, RestoreResult
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def import_(
         raise InputError(f"{from_!r} is no format; use one of {', '.join(FORMATS)}")
     path = Path(file).expanduser()
     form = from_ or (HOLDFAST if file == _STREAM else None if path.is_dir() or not path.exists() else detect(path))
-    with target.open() as memory:
+    with (target if form == HOLDFAST else target.or_me).open() as memory:
         with progress_bar("importing") as progress:
             if form == HOLDFAST:
                 made = memory.import_file(sys.stdin.buffer if file == _STREAM else path, progress)
@@ -175,8 +176,11 @@ def show_chats(made: ChatImport) -> None:
         out.print(f"stored, but not embedded yet: {printable(made.degraded)}")
     if made.knows:
         out.print("What it knows now, among other things:")
+    most = min(_LINE, out.width - len("  - "))  # a line each
     for one in made.knows:
-        out.print(f"  - {printable(one if len(one) <= _LINE else one[: _LINE - 1] + '…')}")
+        out.print(f"  - {printable(one if len(one) <= most else one[: most - 1] + '…')}")
+    if load_settings().namespace is None:
+        out.print(f"To use other commands without --namespace: holdfast init {printable(made.namespace)}")
 
 
 def show_backup(made: BackupResult | RestoreResult) -> None:

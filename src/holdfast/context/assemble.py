@@ -35,10 +35,9 @@ from holdfast.context.tiers import (
 )
 from holdfast.errors import HoldfastError, InputError
 from holdfast.index.blocks import BlockCache, IndexSizes
-from holdfast.model import Hits, Stage, Turn
+from holdfast.model import Considered, Context, ContextItem, ContextReceipt, Hits, Message, Stage, Tier, TierUse, Turn
 from holdfast.models.embedder import Breaker, DeadlineEmbedder, DeadlineExecutor, Embedder
 from holdfast.models.tokens import TokenCounter, open_counter
-from holdfast.results import Considered, Context, ContextItem, ContextReceipt, Message, Tier, TierUse
 from holdfast.search.question import Ranking
 from holdfast.search.retrieve import Query
 from holdfast.search.search import GLOBAL, search

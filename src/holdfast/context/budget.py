@@ -15,8 +15,8 @@ from heapq import heapify, heappop, heapreplace
 from holdfast.context.render import COUNTED_MARK, ContextFrame, Item, render_item, render_notice
 from holdfast.context.tiers import SHORTENED, ContextSizes, TierCandidate, excerpt, plain
 from holdfast.index.blocks import IndexSizes
+from holdfast.model import Considered, Tier
 from holdfast.models.tokens import TokenCounter
-from holdfast.results import Considered, Tier
 
 
 class Pieces:

@@ -16,7 +16,7 @@ from datetime import date, datetime
 from functools import cache, lru_cache
 
 from holdfast.errors import InputError
-from holdfast.results import Tier
+from holdfast.model import Tier
 from holdfast.text.time import read_moment
 
 # --- Escaping of stored text against prompt injection: it stays readable, and can neither end its frame, imitate

@@ -13,9 +13,8 @@ from holdfast.context.assemble import items_of
 from holdfast.context.budget import Pieces
 from holdfast.context.render import ContextFrame, Item, render
 from holdfast.context.tiers import is_own_word, repeated_rules, why_gone, with_lead
-from holdfast.model import Kind, Record
+from holdfast.model import ContextReceipt, Kind, Record, StandingSection, Tier
 from holdfast.models.tokens import TokenCounter
-from holdfast.results import ContextReceipt, StandingSection, Tier
 from holdfast.store.snapshot import Snapshot
 
 _KINDS = (Kind.GUIDANCE, Kind.PREFERENCE, Kind.DECISION, Kind.FACT)

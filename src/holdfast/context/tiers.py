@@ -18,9 +18,8 @@ from holdfast.index.blocks import BlockCache, IndexSizes
 from holdfast.index.candidates import read_table
 from holdfast.index.vectors import exact
 from holdfast.log.parts import split_content
-from holdfast.model import Hit, Kind, Origin, Provenance, Record, Role, Turn
+from holdfast.model import Hit, Kind, Message, Origin, Provenance, Record, Role, Turn
 from holdfast.models.embedder import Embedder
-from holdfast.results import Message
 from holdfast.search.question import Ranking, embed_query
 from holdfast.search.retrieve import scan
 from holdfast.settings import ContextSettings, Settings, tuned

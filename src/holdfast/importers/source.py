@@ -75,6 +75,7 @@ def read_objects(file: IO[bytes]) -> Iterator[Object]:
     text = codecs.getincrementaldecoder("utf-8")("replace")
     decoder = json.JSONDecoder()
     buffer, start, wanted, ended = "", 0, _CHUNK, False
+    count = 0
     while True:
         while start < len(buffer) and buffer[start] in _SPACE:
             start += 1
@@ -85,13 +86,17 @@ def read_objects(file: IO[bytes]) -> Iterator[Object]:
             try:
                 value, start = decoder.raw_decode(buffer, start)
                 if isinstance(value, dict):
+                    count += 1
                     yield value
                 continue
             except RecursionError as error:
                 raise InputError("it is nested too deeply to be read") from error
             except ValueError as error:
                 if ended or len(buffer) - start > _MOST_CHARS:
-                    raise InputError(f"it is not valid JSON: {error.args[0]}") from error
+                    raise InputError(
+                        f"it is damaged or was cut off; {count:,} of its objects came in before that. Download or copy "
+                        "it again, and import it again: only what is new is stored"
+                    ) from error
         elif ended:
             return
         # Twice as much each time, so that a long object is not parsed from its beginning for every chunk.

@@ -30,6 +30,7 @@ from holdfast.text.time import (
     week_of,
     year_of,
 )
+from holdfast.text.words import compile_late
 
 # --- Shared by the readers of times: the query, the reading, and numbers in words.
 
@@ -116,25 +117,27 @@ def _nearest(which: str, place: Callable[[int], TimeRange], asking: TimeQuery) -
 
 
 # Words before a month, a season or a year that means a time. Names of people are rarely after the first kind.
-_SURELY = re.compile(
+_SURELY = compile_late(
     r"\b(?:in|since|until|till|during|between|throughout|early|late|mid|of|end of|start of)[ -](?:the )?$",
     re.IGNORECASE,
 )
-_LIKELY = re.compile(
+_LIKELY = compile_late(
     r"\b(?:by|from|for|around|about|through|before|after|over|the|my|our|and|or|to|year|prior to|on)[ -](?:the )?$",
     re.IGNORECASE,
 )
-_CHAIN = re.compile(
+_CHAIN = compile_late(
     rf"\b(?:{MONTH}|(?:19|20)\d\d)(?: \d{{1,2}}(?:st|nd|rd|th)?)?(?: (?:and|to|or|through|until|till) | ?[-–] ?)$",
     re.IGNORECASE,
 )
-_ON = re.compile(r"\b(?:on|the|before|after|since|until|by|around|of|to|and) $", re.IGNORECASE)
-_TIME_BEFORE = re.compile(
+_ON = compile_late(r"\b(?:on|the|before|after|since|until|by|around|of|to|and) $", re.IGNORECASE)
+_TIME_BEFORE = compile_late(
     r"\b(?:before|after|by|through|over|(?:planned|scheduled|plans?|set|booked|due) for) $", re.IGNORECASE
 )
-_GOES_ON = re.compile(rf" on(?:wards?)?\b| (?:to|until|till|through) (?:early |late |mid[ -])?{MONTH}\b", re.IGNORECASE)
+_GOES_ON = compile_late(
+    rf" on(?:wards?)?\b| (?:to|until|till|through) (?:early |late |mid[ -])?{MONTH}\b", re.IGNORECASE
+)
 _PEOPLE = {"jan", "april", "may", "june", "august", "march", "mar"}  # months that are names, verbs or "mar" too
-_VERB_NEXT = re.compile(r" (?:[a-z]+ed|left|came|went|was|is|had|has|did|does|said|told|got|made|and I|will|be)\b")
+_VERB_NEXT = compile_late(r" (?:[a-z]+ed|left|came|went|was|is|had|has|did|does|said|told|got|made|and I|will|be)\b")
 
 
 def _before(asking: TimeQuery, start: int) -> str:
@@ -260,7 +263,7 @@ def _read_decade(match: re.Match[str], asking: TimeQuery) -> TimeReading | None:
     return TimeReading((year_of(first)[0], year_of(first + 9)[1]), 0.7)
 
 
-_COUNTED = re.compile(r" ?(?:%|km\b|kg\b|euros?\b|dollars?\b|(?!was\b|is\b|has\b|does\b)[a-z]{3,}s\b)")
+_COUNTED = compile_late(r" ?(?:%|km\b|kg\b|euros?\b|dollars?\b|(?!was\b|is\b|has\b|does\b)[a-z]{3,}s\b)")
 
 
 def _read_year(match: re.Match[str], asking: TimeQuery) -> TimeReading | None:
@@ -284,7 +287,7 @@ _FEAST = (
 
 
 def _pattern(text: str) -> re.Pattern[str]:
-    return re.compile(text, re.IGNORECASE)
+    return compile_late(text, re.IGNORECASE)
 
 
 NAMED: tuple[tuple[re.Pattern[str], Reader], ...] = (
@@ -573,26 +576,26 @@ Shape = Callable[["re.Match[str]", TimeReading], TimeReading]
 
 _SHAPES_ORDINAL = {"first": 1, "1st": 1, "second": 2, "2nd": 2, "third": 3, "3rd": 3, "fourth": 4, "4th": 4, "fifth": 5,
             "last": -1, "final": -1}  # fmt: skip
-_FAR = re.compile(
+_FAR = compile_late(
     rf"\b(?P<count>{NUMBER}|the) (?P<unit>{UNIT}|weekend|{WEEKDAY})s? (?P<way>before|after|following|prior to) "
     r"(?:the )?$",
     re.IGNORECASE,
 )
-_NTH = re.compile(
+_NTH = compile_late(
     rf"\b(?:the )?(?P<nth>{'|'.join(_SHAPES_ORDINAL)}) (?P<unit>week|weekend|day|half|quarter|month|{WEEKDAY})"
     r" (?:of|in) (?:the )?$",
     re.IGNORECASE,
 )
-_SOME = re.compile(
+_SOME = compile_late(
     rf"\b(?:the )?(?P<nth>first|last) (?P<count>{NUMBER}) (?P<unit>{UNIT})s? (?:of|in) (?:the )?$", re.IGNORECASE
 )
-_THIRD = re.compile(
+_THIRD = compile_late(
     r"\b(?:(?:in |at |towards? |around )?(?:the )?(?P<third>beginning|start|middle|end) of (?:the )?"
     r"|(?:the )?(?P<part>early|mid|late)[ -](?:in )?)$",
     re.IGNORECASE,
 )
-_WEEK_OF = re.compile(r"\b(?:the )?(?P<unit>week|weekend) of (?:the )?$", re.IGNORECASE)
-_BLUR = re.compile(
+_WEEK_OF = compile_late(r"\b(?:the )?(?P<unit>week|weekend) of (?:the )?$", re.IGNORECASE)
+_BLUR = compile_late(
     r"\b(?:about|around|roughly|approximately|circa|maybe|sometime|some time)(?: in| on| around| the)* $", re.IGNORECASE
 )
 

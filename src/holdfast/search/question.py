@@ -28,7 +28,7 @@ from holdfast.search.when import (
 )
 from holdfast.settings import RecallSettings
 from holdfast.text.time import MONTH
-from holdfast.text.words import FUNCTION_WORDS, query_terms, script_of, terms
+from holdfast.text.words import FUNCTION_WORDS, compile_late, query_terms, script_of, terms
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Ranking(RecallSettings):
     question_terms: int = 64  # distinct words of a question that are looked up
 
 
-_REPLIES = re.compile(
+_REPLIES = compile_late(
     r"\byou (?:\w+ ){0,2}(?:suggest|recommend|told|said|mention|provid|gave|advis|propos|list|explain|describ|creat"
     r"|wrote|shar|answer)\w*\b"
     r"|\b(?:did|do|can|could|would) you (?:\w+ )?(?:suggest|recommend|say|tell|advise|mention|propose|explain|describe"
@@ -69,7 +69,7 @@ _REPLIES = re.compile(
 
 
 _NAMED_CHARS = 2000
-_JOINT, _DIGIT, _LETTER = re.compile(r"\w[._/\\:@#+\-]\w|\w_\w"), re.compile(r"\d"), re.compile(r"[^\W\d_]")
+_JOINT, _DIGIT, _LETTER = compile_late(r"\w[._/\\:@#+\-]\w|\w_\w"), compile_late(r"\d"), compile_late(r"[^\W\d_]")
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ _DAYS = {"day": 1, "night": 1, "morning": 1, "evening": 1, "weekend": 7, "week":
          "year": 365, "decade": 3650, "monday": 7, "tuesday": 7, "wednesday": 7, "thursday": 7, "friday": 7,
          "saturday": 7, "sunday": 7}  # fmt: skip
 _UNIT = "|".join(_DAYS)
-_WAY = re.compile(
+_WAY = compile_late(
     rf"\b(?:(?:(?P<count>{NUMBER}|the|that) (?P<unit>{_UNIT})s?|right|just|shortly|soon|immediately|long) )?"
     r"(?P<way>before|prior to|after|following (?=the |my |our )|ever since|since|until|till|during|while|when"
     r"|as soon as|once (?=I |we |my |the )) ?\b",
@@ -165,14 +165,16 @@ _RELATION = {"before": Relation.BEFORE, "prior to": Relation.BEFORE, "after": Re
              "ever since": Relation.SINCE, "since": Relation.SINCE, "until": Relation.UNTIL, "till": Relation.UNTIL,
              "during": Relation.DURING, "while": Relation.DURING, "when": Relation.DURING}  # fmt: skip
 # "look after", "named after", "day after day", "before or after" and "since when" tell no time by an event.
-_IDIOM = re.compile(r"\b(?:look\w*|named|ask\w*|day|one|takes?|chas\w+|or|before|after|the|and) $", re.IGNORECASE)
-_INVERTED = re.compile(rf"{AUXILIARY}\b|or\b|['’]", re.IGNORECASE)
-_ASKED = re.compile(r"(?:how|what|which|who|where|why)\b", re.IGNORECASE)
-_SUBJECT = re.compile(r"(?:I|we|you|he|she|they|it|someone|my|our|his|her|their|your|the|an?|[A-Z\0][^ ]*) ")
-_STOP = re.compile(r"[?!;:,\n]|\. |\.$| and $| or $")
-_AUXILIARY = re.compile(rf"\b{AUXILIARY}\b", re.IGNORECASE)
-_TURN = re.compile(rf" (?:(?:what|where|who|which|how|why)\b|{AUXILIARY} (?:I|we|you|he|she|they|it|my|our|the|[A-Z]))")
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
+_IDIOM = compile_late(r"\b(?:look\w*|named|ask\w*|day|one|takes?|chas\w+|or|before|after|the|and) $", re.IGNORECASE)
+_INVERTED = compile_late(rf"{AUXILIARY}\b|or\b|['’]", re.IGNORECASE)
+_ASKED = compile_late(r"(?:how|what|which|who|where|why)\b", re.IGNORECASE)
+_SUBJECT = compile_late(r"(?:I|we|you|he|she|they|it|someone|my|our|his|her|their|your|the|an?|[A-Z\0][^ ]*) ")
+_STOP = compile_late(r"[?!;:,\n]|\. |\.$| and $| or $")
+_AUXILIARY = compile_late(rf"\b{AUXILIARY}\b", re.IGNORECASE)
+_TURN = compile_late(
+    rf" (?:(?:what|where|who|which|how|why)\b|{AUXILIARY} (?:I|we|you|he|she|they|it|my|our|the|[A-Z]))"
+)
+_WORD = compile_late(r"[^\W_]+(?:['’][^\W_]+)?")
 _EMPTY = FUNCTION_WORDS | {"long", "day", "then", "yesterday", "today", "conversation", "last"}
 
 
@@ -231,20 +233,20 @@ def _distance(way: re.Match[str]) -> tuple[timedelta | None, timedelta | None]:
 
 
 _PARTS_MOST = 4
-_SENTENCE = re.compile(r"[^?]+\?")
+_SENTENCE = compile_late(r"[^?]+\?")
 _ASKS = rf"(?:what|where|who|whom|whose|when|how|which|why|{AUXILIARY})"
-_STARTS = re.compile(rf"(?:(?:and|also|so|or|then|plus),? )?{_ASKS}\b", re.IGNORECASE)
-_AND_WH = re.compile(r",? and (?:also )?(?=(?:what|where|who|whom|whose|when|how|which|why)\b)", re.IGNORECASE)
-_AND_AUX = re.compile(rf",? and (?={AUXILIARY} (?:I|we|you|he|she|they|it|my|our|the|[A-Z]))")
-_AND_FIRST = re.compile(r"^(?:and|also|so|or|then|plus),? ", re.IGNORECASE)
+_STARTS = compile_late(rf"(?:(?:and|also|so|or|then|plus),? )?{_ASKS}\b", re.IGNORECASE)
+_AND_WH = compile_late(r",? and (?:also )?(?=(?:what|where|who|whom|whose|when|how|which|why)\b)", re.IGNORECASE)
+_AND_AUX = compile_late(rf",? and (?={AUXILIARY} (?:I|we|you|he|she|they|it|my|our|the|[A-Z]))")
+_AND_FIRST = compile_late(r"^(?:and|also|so|or|then|plus),? ", re.IGNORECASE)
 _NAME = r"[A-Z][\w'’-]+"
-_NAMES = re.compile(rf"\b({AUXILIARY}) (?:both )?({_NAME}) and ({_NAME})\b (?:each |both |respectively )?")
-_BETWEEN = re.compile(r"\bbetween\b", re.IGNORECASE)
-_PARTS_WORD = re.compile(r"[^\W_]+")
-_TOGETHER = re.compile(r"\b(?:together|each other|one another|between|married|couple)\b", re.IGNORECASE)
-_BOTH = re.compile(r"\bboth ((?:[\w'’-]+ ){1,6}?)and ((?:[\w'’-]+[ ]?){1,6})(?=[?,.]|$)")
-_PERSON = re.compile(rf"\b(?:my|our) [a-z]+(?:-[a-z]+)*\b|(?<=[a-z] ){_NAME}")
-_PRONOUN = re.compile(r"\b(?:she|he|they)\b")
+_NAMES = compile_late(rf"\b({AUXILIARY}) (?:both )?({_NAME}) and ({_NAME})\b (?:each |both |respectively )?")
+_BETWEEN = compile_late(r"\bbetween\b", re.IGNORECASE)
+_PARTS_WORD = compile_late(r"[^\W_]+")
+_TOGETHER = compile_late(r"\b(?:together|each other|one another|between|married|couple)\b", re.IGNORECASE)
+_BOTH = compile_late(r"\bboth ((?:[\w'’-]+ ){1,6}?)and ((?:[\w'’-]+[ ]?){1,6})(?=[?,.]|$)")
+_PERSON = compile_late(rf"\b(?:my|our) [a-z]+(?:-[a-z]+)*\b|(?<=[a-z] ){_NAME}")
+_PRONOUN = compile_late(r"\b(?:she|he|they)\b")
 
 
 def read_parts(text: str, masked: str) -> tuple[str, ...]:
@@ -291,7 +293,7 @@ def _with_person(first: str, second: str) -> str:
 
 
 def _pattern(text: str) -> re.Pattern[str]:
-    return re.compile(text, re.IGNORECASE)
+    return compile_late(text, re.IGNORECASE)
 
 
 _UNITS = r"(?:days?|weeks?|months?|years?|hours?|minutes?)"
@@ -436,19 +438,19 @@ _ORDER_OF = _pattern(r"\b(?:order|sequence)\b[^?:]{0,80}: ?(?P<all>[^?]{3,600})"
 _SHAPES = (_ORDER_OF, _RANKED, _RANKED_AFTER, _RANKED_LAST, _AMONG, _WHICH_OF, _OF_TWO, _EITHER, _SIDES_BETWEEN,
            _FAR_AFTER, _SINCE, _TOOK, _YES_NO)  # fmt: skip
 
-_LEAD = re.compile(
+_LEAD = compile_late(
     rf"(?:{AUXILIARY} |when |if |whether |that |(?:(?:I|we|he|she|they) )?been |on "
     r"|the (?:day|time|date|moment)(?: (?:when|that|on which))? "
     r"(?=I |we |my |he |she |it |they |[A-Z]))+",
     re.IGNORECASE,
 )  # fmt: skip
-_ITEM = re.compile(r"(?:[Tt]he|[Mm]y|[Oo]ur|an?|his|her|their|when)\b|[A-Z\0]")
-_OR = (re.compile(r", or "), re.compile(r" or "))
+_ITEM = compile_late(r"(?:[Tt]he|[Mm]y|[Oo]ur|an?|his|her|their|when)\b|[A-Z\0]")
+_OR = (compile_late(r", or "), compile_late(r" or "))
 _AND = (  # the surest joint first: "and when I", "and the day", "and the", "and"
-    re.compile(r",? and (?=when |the (?:day|time|date|moment)\b)"),
-    re.compile(r", and "),
-    re.compile(r" and (?=the |my |our |his |her |their |an? )"),
-    re.compile(r" and "),
+    compile_late(r",? and (?=when |the (?:day|time|date|moment)\b)"),
+    compile_late(r", and "),
+    compile_late(r" and (?=the |my |our |his |her |their |an? )"),
+    compile_late(r" and "),
 )
 
 
@@ -521,18 +523,18 @@ def _sides_says_something(side: str) -> bool:
 _READ_CHARS = 1000
 """Characters that are read as a question; the rest goes into the topic as it is. A longer text is a document."""
 
-_QUOTED = re.compile(r"\"[^\"\n]{1,200}\"|“[^”\n]{1,200}”|‘[^’\n]{1,200}’|(?<![\w'])'[^'\n]{1,200}'(?!\w)")
-_MEASURE = re.compile(  # asks how far, and is no topic; "how many days did I ski" is one
+_QUOTED = compile_late(r"\"[^\"\n]{1,200}\"|“[^”\n]{1,200}”|‘[^’\n]{1,200}’|(?<![\w'])'[^'\n]{1,200}'(?!\w)")
+_MEASURE = compile_late(  # asks how far, and is no topic; "how many days did I ski" is one
     r"\bhow (?:many (?:more )?(?:days|weeks|months|years|hours)|long|much time)"
     r" (?:ago|later|(?:(?:had|have|has) )?(?:passed|elapsed|gone by))\b"
     r"|\b(?:lately|recently|of late|these days|nowadays|right now|at the moment|just now)\b",
     re.IGNORECASE,
 )
-_QUESTION_NAME = re.compile(  # "in March" is said by turns too; "last week" is not what a turn of that week says
+_QUESTION_NAME = compile_late(  # "in March" is said by turns too; "last week" is not what a turn of that week says
     rf"\b(?:{MONTH}|{WEEKDAY}|spring|summer|autumn|fall|winter)\b|\b(?:19|20)\d\d\b", re.IGNORECASE
 )
-_QUESTION_PRONOUN = re.compile(r"\b(?:it|them|one)\b")
-_SPACES = re.compile(r"\s+")
+_QUESTION_PRONOUN = compile_late(r"\b(?:it|them|one)\b")
+_SPACES = compile_late(r"\s+")
 
 
 def read_question(text: str, now: datetime) -> ParsedQuestion:

@@ -12,6 +12,7 @@ from enum import StrEnum
 
 from holdfast.search.calendar import NAMED, RELATIVE, SHAPES, Shape, TimeQuery, TimeReading
 from holdfast.text.time import TimeRange, day_of, year_of
+from holdfast.text.words import compile_late
 
 # --- Parts of a question besides its words: times, order, events, several things.
 
@@ -150,7 +151,7 @@ def read_windows(asking: TimeQuery) -> list[tuple[Window, TimeReading]]:
 
 
 # Every time has a digit or one of these; most questions have none, and are spared the forty patterns.
-_HINT = re.compile(
+_HINT = compile_late(
     r"\d|\b(?:jan|feb|mar|apr|may|ju[nl]|aug|sep|oct|nov|dec|mon|tue|wed|thu|fri|sat|sun|spring|summer|autumn|fall|winter"
     r"|christmas|xmas|boxing|new year|easter|good|ash|thanksgiving|black|memorial|labou?r|halloween|valentine|st|saint"
     r"|independence|fifties|sixties|seventies|eighties|nineties|yesterday|to(?:day|night|morrow)|last|past|previous"
@@ -181,9 +182,9 @@ def _find(asking: TimeQuery) -> list[TimeMention]:
     return sorted(found, key=lambda one: one.start)
 
 
-_RANGE_START = re.compile(r"\b(?:between|from|since|anytime from)(?: the| about| around)* $", re.IGNORECASE)
-_RANGE_GAP = re.compile(r" ?(?:to|until|till|through|thru|[-–])(?: the| about| around)* ?", re.IGNORECASE)
-_RANGE_AND = re.compile(r" and (?:the )?", re.IGNORECASE)
+_RANGE_START = compile_late(r"\b(?:between|from|since|anytime from)(?: the| about| around)* $", re.IGNORECASE)
+_RANGE_GAP = compile_late(r" ?(?:to|until|till|through|thru|[-–])(?: the| about| around)* ?", re.IGNORECASE)
+_RANGE_AND = compile_late(r" and (?:the )?", re.IGNORECASE)
 
 
 def _join(asking: TimeQuery, found: list[TimeMention]) -> list[TimeMention]:
@@ -245,23 +246,23 @@ def _in_named_year(found: list[TimeMention]) -> list[TimeMention]:
     return placed
 
 
-_DAYS_BEFORE = re.compile(
+_DAYS_BEFORE = compile_late(
     r"\b(?:from |between )?(?:the )?(\d{1,2})(?:st|nd|rd|th)?(?: (?:to|and|until|till|through) | ?[-–] ?)(?:the )?$",
     re.IGNORECASE,
 )
-_DAYS_AFTER = re.compile(
+_DAYS_AFTER = compile_late(
     r"(?: (?:to|and|until|through) | ?[-–] ?)(?:the )?(\d{1,2})(?:st|nd|rd|th)?\b(?! \w+s\b)", re.I
 )
-_OPEN = re.compile(
+_OPEN = compile_late(
     r"\b(?P<way>ever since|since|starting|after|before|prior to|until|till|(?<!been )up to|by|from)"
     r"(?: (?:in|on|at))?(?: the)? $",
     re.IGNORECASE,
 )
-_PLAIN = re.compile(
+_PLAIN = compile_late(
     r"\b(?:(?:back )?(?:in|on|at|during|over|from|of|within|throughout|through|as of|dated|year)(?: the| year)?|the) $",
     re.I,
 )
-_ONWARDS = re.compile(r" (?:on|onwards?|forward)\b", re.IGNORECASE)
+_ONWARDS = compile_late(r" (?:on|onwards?|forward)\b", re.IGNORECASE)
 
 _WAYS = {"before": Relation.BEFORE, "prior to": Relation.BEFORE, "until": Relation.UNTIL, "till": Relation.UNTIL,
          "up to": Relation.UNTIL, "by": Relation.UNTIL, "after": Relation.AFTER}  # fmt: skip

@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from dateutil.relativedelta import relativedelta
 
 from holdfast.errors import BadTime
+from holdfast.text.words import compile_late
 
 Moment = datetime | str
 """A datetime (naive means UTC), an ISO string, or a relative time: "7 days ago", "yesterday"."""
@@ -22,9 +23,9 @@ TimeRange = tuple[datetime, datetime]
 """Start and exclusive end."""
 
 _NUMBERS = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7}
-_AGO = re.compile(r"(\d{1,9}|[a-z]+)\s+(second|minute|hour|day|week|month|year)s?\s+ago")
-_NUMBERED = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4}|\d{2})")
-_LAST = re.compile(r"last\s+(week|month|year)")
+_AGO = compile_late(r"(\d{1,9}|[a-z]+)\s+(second|minute|hour|day|week|month|year)s?\s+ago")
+_NUMBERED = compile_late(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4}|\d{2})")
+_LAST = compile_late(r"last\s+(week|month|year)")
 
 
 def read_moment(value: Moment, now: datetime) -> datetime:
@@ -238,12 +239,12 @@ _NUMBER = r"(?:\d{1,3}|a couple of|a couple|a few|an?|one|two|three|four|five|si
 _UNIT = r"(?:day|week|fortnight|month|year|hour|minute)"
 
 # The tense decides which May "in May" means.
-_PAST = re.compile(
+_PAST = compile_late(
     r"\b(?:was|were|had|did|went|came|got|made|took|been|met|left|began|since|ago"
     r"|[a-z]{2,}ed(?<![^gr]eed)(?<!hundred))\b",  # agreed and freed, but not need, speed, exceed
     re.IGNORECASE,
 )
-_PLANNED = re.compile(
+_PLANNED = compile_late(
     r"\b(?:will|going to|gonna|plan(?:s|ning)? to|planned for|next|tomorrow|upcoming|due|want to|hope to|starts?)\b"
     r"|['’]ll\b",
     re.IGNORECASE,
@@ -359,7 +360,7 @@ def _count(words: str) -> int:
 
 
 def _pattern(text: str) -> re.Pattern[str]:
-    return re.compile(text, re.IGNORECASE)
+    return compile_late(text, re.IGNORECASE)
 
 
 _READERS: tuple[tuple[re.Pattern[str], Reader], ...] = (

@@ -12,8 +12,38 @@ import threading
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator
+from functools import cached_property
+from typing import cast
 
 import Stemmer
+
+
+class LatePattern:
+    """A pattern that is compiled when it is first used.
+
+    A process that answers one question, such as a hook, uses a third of the 400 patterns that it loads; compiling the
+    others would take 60 ms.
+    """
+
+    def __init__(self, text: str, flags: int) -> None:
+        self._text = text
+        self._flags = flags
+
+    @cached_property
+    def compiled(self) -> re.Pattern[str]:
+        return re.compile(self._text, self._flags)
+
+    def __getattr__(self, name: str) -> object:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        found = self.__dict__[name] = getattr(self.compiled, name)  # looked up once
+        return found
+
+
+def compile_late(text: str, flags: int = 0) -> re.Pattern[str]:
+    """Return a pattern for module level: nothing is compiled before its first use."""
+    return cast("re.Pattern[str]", LatePattern(text, flags))
+
 
 MAX_TERM = 64
 """Characters; longer words are cut. Two hashes that share 64 characters are the same."""
@@ -26,28 +56,28 @@ _MARKS = (
     "\u0c81-\u0c83\u0cbc-\u0cd6\u0d00-\u0d03\u0d3b-\u0d57\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc"
     "\u0ec8-\u0ecd\u0f71-\u0f84\u102b-\u103e\u1056-\u1059\u17b4-\u17d3\u200c\u200d"
 )
-_WORD = re.compile(rf"[^\W_](?:[^\W_]|[{_MARKS}])*(?:['’][^\W_]+)*")
+_WORD = compile_late(rf"[^\W_](?:[^\W_]|[{_MARKS}])*(?:['’][^\W_]+)*")
 # No script uses more than 30 marks in a row (Unicode's stream-safe form); normalising more takes quadratic time.
 _PILE = rf"[{_MARKS}\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f\U0001d165-\U0001d244]"
-_TOO_MANY_MARKS = re.compile(rf"({_PILE}{{30}}){_PILE}+")
-_ASCII_WORD = re.compile(r"[a-z0-9]+(?:'[a-z]+)*")
+_TOO_MANY_MARKS = compile_late(rf"({_PILE}{{30}}){_PILE}+")
+_ASCII_WORD = compile_late(r"[a-z0-9]+(?:'[a-z]+)*")
 # Paths, versions, e-mails, snake_case, error-codes, dates. A match starts where a word starts and never backtracks:
 # linear on any text (SAFE-4).
-_COMPOUND = re.compile(
+_COMPOUND = compile_late(
     r"(?<![A-Za-z0-9_])(?:[A-Za-z0-9_]++(?>(?:[._/\\:@#+\-][A-Za-z0-9_]++)+)|_*+[A-Za-z0-9]++(?>(?:_++[A-Za-z0-9]++)+))"
 )
-_JOINT = re.compile(r"[A-Za-z0-9_][._/\\:@#+\-][A-Za-z0-9_]|_")
-_CAMEL = re.compile(r"[A-Z]?[a-z]{2,}|[A-Z]{2,}(?![a-z])")
-_HUMP = re.compile(r"[a-z][A-Z]")
-_MIXED_CASE = re.compile(r"\b(?=[A-Za-z]*[a-z][A-Z])[A-Za-z][A-Za-z0-9]{3,63}\b")
+_JOINT = compile_late(r"[A-Za-z0-9_][._/\\:@#+\-][A-Za-z0-9_]|_")
+_CAMEL = compile_late(r"[A-Z]?[a-z]{2,}|[A-Z]{2,}(?![a-z])")
+_HUMP = compile_late(r"[a-z][A-Z]")
+_MIXED_CASE = compile_late(r"\b(?=[A-Za-z]*[a-z][A-Z])[A-Za-z][A-Za-z0-9]{3,63}\b")
 
-_SPACELESS = re.compile(
+_SPACELESS = compile_late(
     "([\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"  # kana, Han
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]+)"  # Thai, Lao, Burmese, Khmer
 )
-_HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]")
-_HANGUL = re.compile("[\uac00-\ud7a3]")
-_CYRILLIC = re.compile("[\u0400-\u04ff]")
+_HAN = compile_late("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]")
+_HANGUL = compile_late("[\uac00-\ud7a3]")
+_CYRILLIC = compile_late("[\u0400-\u04ff]")
 
 # English words without content. They are indexed like all others (a question of such words only must still find them)
 # but do not rank if a question has better ones.
@@ -199,10 +229,10 @@ _FUNCTION_TERMS = frozenset(_make_stem(word) for word in FUNCTION_WORDS) | FUNCT
 MAX_SENTENCE = 600
 """Characters; a longer "sentence" is a dump and is cut."""
 
-_FENCE = re.compile(r"^[ \t]*(?:```|~~~)", re.MULTILINE)
-_QUOTED_LINE = re.compile(r"^[ \t]*>.*$", re.MULTILINE)
-_BULLET = re.compile(r"^[ \t]*(?:[-*•–—]|\d{1,3}[.)])[ \t]+")
-_BULLET_MARK = re.compile(r"[ \t]*[-*•–—\d]")
+_FENCE = compile_late(r"^[ \t]*(?:```|~~~)", re.MULTILINE)
+_QUOTED_LINE = compile_late(r"^[ \t]*>.*$", re.MULTILINE)
+_BULLET = compile_late(r"^[ \t]*(?:[-*•–—]|\d{1,3}[.)])[ \t]+")
+_BULLET_MARK = compile_late(r"[ \t]*[-*•–—\d]")
 # Abbreviations by length, because a look-behind needs a fixed length.
 _ABBREVIATIONS = (
     "[a-z]",
@@ -214,15 +244,15 @@ _ABBREVIATIONS = (
 _FULL_STOP = r"\.(?=\s|$)" + "".join(rf"(?<![\s(。！？](?i:{words})\.)" for words in _ABBREVIATIONS)
 _CLOSING = r"[\"'”’)\]]"
 # The end of a sentence: a closing mark, possibly a closing quote or bracket, then white space.
-_END = re.compile(
+_END = compile_late(
     rf"({_FULL_STOP}|(?:\.(?={_CLOSING})|[.!?…]{{2,}}+|[!?…]|[。！？]){_CLOSING}*+(?=\s|$)|(?<=[。！？])(?![。！？]))"
 )
 _END_MARKS = frozenset(".!?…。！？")
 # A word, or two characters of a script without spaces.
-_SPACED_WORD = re.compile(
+_SPACED_WORD = compile_late(
     r"[\u3040-\u30ff\u3400-\u9fff\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]{1,2}|\S[^\s\u3040-\u9fff]*"
 )
-_ENDS_SENTENCE = re.compile(r"[.!?…][\"'”’)\]]*$|[。！？]$")
+_ENDS_SENTENCE = compile_late(r"[.!?…][\"'”’)\]]*$|[。！？]$")
 _SLACK = 3  # a passage ends at the first sentence end after its length, or a third of its length later
 
 
@@ -254,7 +284,7 @@ def sentence_ends(line: str) -> list[int]:
 
 
 _PART_CHARS = 100_000
-_SPACE = re.compile(r"\s")
+_SPACE = compile_late(r"\s")
 
 
 def parts(text: str) -> Iterator[str]:

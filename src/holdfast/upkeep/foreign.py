@@ -22,7 +22,8 @@ from holdfast.upkeep.findings import AuditItem, DoctorSizes, Example
 _SQLITE = b"SQLite format 3\x00"
 _FORMATS = "a mem0 export (JSON), its history.db, a MEMORY.md or a folder of them, or an MCP memory (JSON lines)"
 _FENCE = re.compile(r"^\s*(?:```|~~~)")
-_NOT_TEXT = re.compile(r"^\s*(?:#|[-*_=]{3,}\s*$|\||<!--|$)")  # a heading, a rule, a table, a comment, nothing
+# A heading, a rule, a table, a comment, the name of a file to read (@docs/style.md), nothing.
+_NOT_TEXT = re.compile(r"^\s*(?:#|[-*_=]{3,}\s*$|\||<!--|@\S+\s*$|$)")
 _ITEM = re.compile(r"^\s*(?:[-*+]|\d{1,9}[.)])\s+(?:\[[ xX]\]\s+)?")
 _LINK = re.compile(r"\]\(([^()\s]{1,500})\)")
 _FRONT_MATTER = "---"

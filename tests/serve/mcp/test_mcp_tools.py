@@ -27,7 +27,7 @@ pytestmark = pytest.mark.requirement("API-4")
 DOCS = Path(__file__).parents[3] / "docs" / "reference" / "mcp.md"
 
 
-@pytest.mark.requirement("API-1")
+@pytest.mark.requirement("API-1", "CONN-4")  # before the client of the SDK
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_tools_answer_as_verbs_do_in_process(tmp_path: Path, mode: str) -> None:
     one, other, known = twins(tmp_path)
