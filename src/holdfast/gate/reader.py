@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from holdfast.models.bert import Arrays, Floats, TransformerLayer, layer_norm, restore, token_table
+from holdfast.models.bert import Arrays, Floats, TransformerLayer, layer_norm, one_thread, restore, token_table
 from holdfast.models.embedder import ID_BYTES, shipped_embedder
 from holdfast.text.words import sentences
 
@@ -209,8 +209,9 @@ class Network:
         for (start, end), shape in zip(window.sentences, shapes, strict=True):
             x[start:end] += shape
         x = layer_norm(x, *self._norm)
-        for layer in self._layers:
-            x = layer(x)
+        with one_thread():
+            for layer in self._layers:
+                x = layer(x)
         means = [np.concatenate([x[0], x[start:end].mean(0)]) for start, end in window.sentences]
         logits: Floats = np.array(means) @ self._head + self._head_bias
         return logits

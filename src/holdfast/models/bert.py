@@ -7,12 +7,18 @@ on what else is asked (INV-3).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from importlib.resources import files
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 Floats = NDArray[np.float32]
 Arrays = Mapping[str, NDArray[np.generic]]
@@ -33,6 +39,23 @@ class TokenTable:
         """Return one row per token."""
         rows: Floats = (self._codes.take(ids, axis=0).astype(np.float32) - self._zero) * self._scale
         return rows
+
+
+_ALONE = threading.Lock()
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Keep BLAS to one thread: matrices this small gain nothing from more, and on busy cores they wait for each other."""
+    with _ALONE, _pools().limit(limits=1, user_api="blas"):
+        yield
+
+
+@cache
+def _pools() -> ThreadpoolController:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 @cache
