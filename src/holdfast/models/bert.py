@@ -46,7 +46,7 @@ _ALONE = threading.Lock()
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Keep BLAS to one thread: matrices this small gain nothing from more, and on busy cores they wait for each other."""
+    """Keep BLAS to one thread: matrices this small gain nothing from more, and wait for each other on busy cores."""
     with _ALONE, _pools().limit(limits=1, user_api="blas"):
         yield
 
