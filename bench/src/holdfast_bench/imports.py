@@ -1,4 +1,4 @@
-"""Import a large ChatGPT export: rate beside `ingest_many` of the same texts, and memory.
+"""Import a large ChatGPT export: rate compared with `ingest_many` of the same texts, and memory.
 
     python -m holdfast_bench.imports --mb 500
 
@@ -43,7 +43,7 @@ class StorageRun:
 
 
 def write_export(path: Path, size: int) -> None:
-    """Write conversations.json of about so many bytes, as ChatGPT exports it."""
+    """Write conversations.json of about that many bytes, as ChatGPT exports it."""
     chance = random.Random(1)
     words = [f"{chance.getrandbits(28):x}" for _ in range(4000)]
     with path.open("w", encoding="utf-8") as file:
