@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import io
-import os
 import re
 import shlex
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -53,8 +50,6 @@ class Shell:
         if words[0] == "echo":
             assert words[2] == ">"
             Path(words[3]).write_text(f"{words[1]}\n", encoding="utf-8")
-        elif words[0] == "python":
-            subprocess.run([sys.executable, *words[1:]], check=True, env={**os.environ})
         elif words[0] == "export":
             for name, value in (word.split("=", 1) for word in words[1:]):
                 self._monkeypatch.setenv(name, value)
@@ -90,9 +85,7 @@ def test_the_tutorial_is_true(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
-    for name, kind in (("conversations.json", "json"), ("convert.py", "python")):
-        block = TUTORIAL.split(f"```{kind}\n", 1)[1].split("```", 1)[0]
-        Path(name).write_text(block, encoding="utf-8")
+    Path("conversations.json").write_text(TUTORIAL.split("```json\n", 1)[1].split("```", 1)[0], encoding="utf-8")
     shell = Shell(monkeypatch, capfd)
     ids: dict[str, str] = {}
     steps = list(tour())
