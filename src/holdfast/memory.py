@@ -305,7 +305,7 @@ class Memory:
             known: list[int | None] = [None] * len(turns)
             erased = {one.index: (seq, one) for seq, one in view.tombstones(session)}
             if any(turn.key is None for turn in turns):
-                places = view.places(session)
+                places = view.places(session, None if erased else turns)
                 if erased:
                     marker = Marker(self._store.secret(), self.namespace)
                     places = places_with_erased(places, [one for _, one in erased.values()], turns, marker, session)
@@ -965,10 +965,13 @@ class Memory:
 
 def _read_indexes(view: Snapshot, session: str, indexes: Sequence[int]) -> dict[int, Turn]:
     """Return the session's turns with these indexes, forgotten or not."""
-    if not indexes:
-        return {}
-    first, last = min(indexes), max(indexes)
-    return {turn.index: turn for turn in view.thread(session, first - 1, last - first + 1)}
+    found: dict[int, Turn] = {}
+    wanted = sorted(indexes)
+    while wanted:  # a system prompt may be at the beginning, and the rest at the end
+        count = next((n for n in range(1, len(wanted)) if wanted[n] - wanted[n - 1] > _INGEST_BATCH), len(wanted))
+        part, wanted = wanted[:count], wanted[count:]
+        found |= {turn.index: turn for turn in view.thread(session, part[0] - 1, part[-1] - part[0] + 1)}
+    return found
 
 
 def _rule_files(rules: Iterable[str | os.PathLike[str]] | str | os.PathLike[str]) -> tuple[str, ...]:
