@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
 from pathlib import Path
@@ -213,6 +214,20 @@ def test_a_client_that_does_not_read_is_dropped(tmp_path: Path) -> None:
                 pass  # until the server has given it up
             assert len(hear(peer)) < 6_000_000, "it lacks its end"
         assert client.get("/v1/export").text.count("\n") == 8, "who listens gets all of it"
+
+
+@pytest.mark.requirement("SAFE-4")
+def test_half_open_connections_do_not_lock_out_a_client(tmp_path: Path) -> None:
+    narrow = ServeLimits(http_connections=20)
+    with served(tmp_path, serve=narrow) as server, contextlib.ExitStack() as peers:
+        for number in range(100):
+            peer = peers.enter_context(socket.create_connection(("127.0.0.1", server.port), WAIT_S))
+            if number % 2:
+                peer.sendall(b"POST /v1/sta")
+        with server.client() as client:
+            for _ in range(10):
+                assert client.post("/v1/status").status_code == 200
+                peers.enter_context(socket.create_connection(("127.0.0.1", server.port), WAIT_S))
 
 
 def test_excess_requests_get_503_with_retry_after(tmp_path: Path) -> None:
