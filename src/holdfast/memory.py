@@ -139,7 +139,7 @@ class Memory:
 
     def close(self) -> None:
         """Release the store; the last memory that uses it stops the background work. May be called twice."""
-        if self._release.alive:
+        if self._release.alive and not self._shared.is_inherited:
             self._shared.retrievals.write(self.namespace)
         self._release()
 
@@ -170,6 +170,9 @@ class Memory:
     def _engine(self) -> Engine:
         if not self._release.alive:
             raise Closed("this memory was closed; open it again to use it")
+        if self._shared.is_inherited:
+            self._release.detach()
+            self._start(self._shared.reopen(), self.namespace)
         return self._shared
 
     @property

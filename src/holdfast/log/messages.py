@@ -357,6 +357,11 @@ def digest(role: Role, text: str) -> bytes:
     return blake2b(text.encode(), digest_size=8, person=role.value.encode()).digest()
 
 
+def act_digest(payload: str) -> bytes:
+    """Return eight bytes that show whether the payload of an act has changed."""
+    return blake2b(payload.encode(), digest_size=8, person=b"act").digest()
+
+
 def align(session: Sequence[TurnPlace], turns: Sequence[NewTurn]) -> list[int | None]:
     """Return the index in the session for each turn that it contains already, and None for new turns.
 

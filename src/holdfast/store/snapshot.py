@@ -29,11 +29,11 @@ from holdfast.store.health import models, odd_vectors, orphans
 from holdfast.store.lines import has_tombstones, last_index
 from holdfast.store.rows import (
     KINDS,
-    ROLES,
     kind_number,
     lower_trust,
     read_heads,
     read_line,
+    read_place,
     read_record,
     read_score,
     read_tombstone_row,
@@ -158,10 +158,7 @@ class Snapshot:
 
         def read(index: str, where: str, **values: object) -> dict[int, TurnPlace]:
             sql = statements.PLACES.format(keyed=keyed, index=index, where=where)
-            return {
-                at: TurnPlace(at, said, from_micros(time) if given else None, ROLES[role], bool(has_key))
-                for at, said, time, given, role, has_key in self._tx.rows(sql, session=number, **values)
-            }
+            return {place.index: place for place in map(read_place, self._tx.rows(sql, session=number, **values))}
 
         near, end = max(ALIGN_WINDOW, 2 * len(new)), self.last_index(session)
         if turns is None or end < near or len(new) > _MOST_ALIGNED:
