@@ -97,18 +97,13 @@ class Engine:
             self._users += 1
             return self
 
-    @property
-    def is_inherited(self) -> bool:
-        """Whether another process opened it, of which this one is a fork: it has neither threads nor locks here."""
-        return self._pid != os.getpid()
-
     def reopen(self) -> Engine:
         """Return an engine of this process for the same store, to be used instead of an inherited one."""
         return Engine.share(*self._opened_with)
 
     def release(self) -> None:
         """Count one user less; the last one closes the engine."""
-        if self.is_inherited:
+        if self._pid != os.getpid():  # another process opened it, of which this one is a fork
             return
         with _LOCK:
             self._users -= 1

@@ -121,7 +121,7 @@ class Memory:
 
     def _start(self, engine: Engine, namespace: str) -> None:
         self.namespace = namespace
-        self._shared = engine
+        self._shared, self._pid = engine, os.getpid()
         # A process that ends without close() must not die with the worker inside SQLite.
         self._release = weakref.finalize(self, engine.release)
         engine.worker.catch_up(namespace)
@@ -139,7 +139,7 @@ class Memory:
 
     def close(self) -> None:
         """Release the store; the last memory that uses it stops the background work. May be called twice."""
-        if self._release.alive and not self._shared.is_inherited:
+        if self._release.alive and self._pid == os.getpid():
             self._shared.retrievals.write(self.namespace)
         self._release()
 
@@ -170,7 +170,7 @@ class Memory:
     def _engine(self) -> Engine:
         if not self._release.alive:
             raise Closed("this memory was closed; open it again to use it")
-        if self._shared.is_inherited:
+        if self._pid != os.getpid():  # a fork has neither the threads nor the locks of what it inherits
             self._release.detach()
             self._start(self._shared.reopen(), self.namespace)
         return self._shared
