@@ -46,6 +46,8 @@ class Engine:
     ) -> None:
         self.settings = settings
         self.clock = clock
+        self._opened_with = location, embedder, settings, clock
+        self._pid = os.getpid()
         self._configuration = _configuration(embedder, settings, clock)
         given = settings.embedder.profile if embedder is None else embedder
         self.embedder = open_guarded(given, settings)
@@ -95,8 +97,14 @@ class Engine:
             self._users += 1
             return self
 
+    def reopen(self) -> Engine:
+        """Return an engine of this process for the same store, to be used instead of an inherited one."""
+        return Engine.share(*self._opened_with)
+
     def release(self) -> None:
         """Count one user less; the last one closes the engine."""
+        if self._pid != os.getpid():  # another process opened it, of which this one is a fork
+            return
         with _LOCK:
             self._users -= 1
             if self._users:
@@ -170,6 +178,8 @@ _OPENING: dict[str, threading.RLock] = {}
 """Locks by location, held while an engine is being opened."""
 _OPEN: dict[str, list[Engine]] = {}
 """Open engines of this process by location."""
+_INHERITED: list[Engine] = []
+"""Engines of the process that this one is a fork of. They are kept, because SQLite must not close their connections."""
 
 _Configuration = tuple[object, Settings, object, str | None]
 
@@ -205,6 +215,7 @@ def _forget_engines() -> None:
     """Forget all engines after a fork: the child has no threads and no safe connections, and opens its own."""
     global _LOCK
     _LOCK = threading.Lock()  # another thread may have held it
+    _INHERITED.extend(engine for engines in _OPEN.values() for engine in engines)
     _OPEN.clear()
     _OPENING.clear()
 

@@ -121,7 +121,7 @@ class Memory:
 
     def _start(self, engine: Engine, namespace: str) -> None:
         self.namespace = namespace
-        self._shared = engine
+        self._shared, self._pid = engine, os.getpid()
         # A process that ends without close() must not die with the worker inside SQLite.
         self._release = weakref.finalize(self, engine.release)
         engine.worker.catch_up(namespace)
@@ -139,7 +139,7 @@ class Memory:
 
     def close(self) -> None:
         """Release the store; the last memory that uses it stops the background work. May be called twice."""
-        if self._release.alive:
+        if self._release.alive and self._pid == os.getpid():
             self._shared.retrievals.write(self.namespace)
         self._release()
 
@@ -170,6 +170,9 @@ class Memory:
     def _engine(self) -> Engine:
         if not self._release.alive:
             raise Closed("this memory was closed; open it again to use it")
+        if self._pid != os.getpid():  # a fork has neither the threads nor the locks of what it inherits
+            self._release.detach()
+            self._start(self._shared.reopen(), self.namespace)
         return self._shared
 
     @property
@@ -305,7 +308,7 @@ class Memory:
             known: list[int | None] = [None] * len(turns)
             erased = {one.index: (seq, one) for seq, one in view.tombstones(session)}
             if any(turn.key is None for turn in turns):
-                places = view.places(session)
+                places = view.places(session, None if erased else turns)
                 if erased:
                     marker = Marker(self._store.secret(), self.namespace)
                     places = places_with_erased(places, [one for _, one in erased.values()], turns, marker, session)
@@ -965,10 +968,13 @@ class Memory:
 
 def _read_indexes(view: Snapshot, session: str, indexes: Sequence[int]) -> dict[int, Turn]:
     """Return the session's turns with these indexes, forgotten or not."""
-    if not indexes:
-        return {}
-    first, last = min(indexes), max(indexes)
-    return {turn.index: turn for turn in view.thread(session, first - 1, last - first + 1)}
+    found: dict[int, Turn] = {}
+    wanted = sorted(indexes)
+    while wanted:  # a system prompt may be at the beginning, and the rest at the end
+        count = next((n for n in range(1, len(wanted)) if wanted[n] - wanted[n - 1] > _INGEST_BATCH), len(wanted))
+        part, wanted = wanted[:count], wanted[count:]
+        found |= {turn.index: turn for turn in view.thread(session, part[0] - 1, part[-1] - part[0] + 1)}
+    return found
 
 
 def _rule_files(rules: Iterable[str | os.PathLike[str]] | str | os.PathLike[str]) -> tuple[str, ...]:

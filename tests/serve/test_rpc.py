@@ -19,6 +19,7 @@ from holdfast.errors import InputError
 from holdfast.memory import Memory
 from holdfast.serve.rpc_server import listen_unix
 from holdfast.serve.token import is_token, read_token
+from holdfast.settings import ServeSettings
 from tests.serve.peers import WAIT_S, Connect, Launch, Peer, end, first_line, start, stop
 from tests.support.memories import QUICK
 
@@ -136,6 +137,10 @@ def test_tcp_listens_on_loopback_and_needs_the_token(launch: Launch, connect: Co
     peer = connect(place)
     assert peer.call("authenticate", token=token) == {"ok": True}
     assert peer.call("health")["ok"] is True
+    strangers = [connect(place) for _ in range(ServeSettings().connections + 10)]
+    late = connect(place)
+    assert late.call("authenticate", token=token) == {"ok": True}, "who has no token makes room"
+    assert peer.call("health")["ok"] is True and strangers[0].hear() is None
     assert stop(process)[0] == 0
 
 

@@ -39,6 +39,7 @@ READS: dict[str, Callable[[Snapshot], object]] = {
     "recent of a session between": lambda view: list(view.recent_turns(5, NOW, NOW, "2026-09-01-a")),
     "thread": lambda view: view.thread("2026-09-01-a", -1, 500),
     "places": lambda view: view.places("2026-09-01-a"),
+    "places of a history": lambda view: view.places("2026-09-01-a", turns(3)),
     "last index": lambda view: view.last_index("2026-09-01-a"),
     "turn": lambda view: view.turn("t-1"),
     "turns": lambda view: view.turns([1, 2, 3]),

@@ -14,9 +14,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.errors import NotFound
+from holdfast.errors import InputError, NotFound
 from holdfast.index.blocks import IndexSizes
 from holdfast.memory import Memory
+from holdfast.model import Record
 from holdfast.settings import Settings
 from holdfast.testing import HashEmbedder
 
@@ -93,9 +94,10 @@ def live_until_killed(path: str, run: str) -> None:
 
     for number in itertools.count():
         session = chance.choice(("a", "b"))
-        nouns = [one.id for one in (*memory.recent(9), *memory.recent(9, kind="record"))]
+        records = [one.id for one in memory.recent(9, kind="record") if isinstance(one, Record)]
+        nouns = [*(one.id for one in memory.recent(9)), *records]
         try:
-            match chance.choices(range(8), (40, 10, 6, 5, 3, 3, 2, 1))[0]:
+            match chance.choices(range(12), (40, 10, 6, 5, 3, 3, 2, 1, 4, 2, 1, 1))[0]:
                 case 0:
                     role = chance.choice(("user", "user", "assistant"))
                     memory.ingest(text(role), role=role, session=session, key=f"{run}-{number}")
@@ -113,8 +115,17 @@ def live_until_killed(path: str, run: str) -> None:
                     memory.erase(turn=chance.choice(turns).id)
                 case 7:
                     memory.rebuild()
-        except NotFound:
-            continue  # the other process erased it, or there is no such session yet
+                case 8 if records:
+                    memory.update(chance.choice(records), text())
+                case 9:
+                    memory.janitor(cull=chance.random() < 0.2)
+                case 10 if records:
+                    memory.erase(record=chance.choice(records))
+                case 11:
+                    memory.export(f"{path}-{run}.jsonl")
+                    memory.import_file(f"{path}-{run}.jsonl")
+        except (InputError, NotFound):
+            continue  # the other process erased or replaced it, or there is no such session yet
         say(number)
 
 

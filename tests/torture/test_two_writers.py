@@ -35,7 +35,10 @@ def check_lives(folder: Path, seed: int, kills: int) -> None:
 
 
 def compare(path: Path, folder: Path, name: str) -> None:
-    shutil.copy(path, folder / "before.db")  # nobody writes now, and opening it below folds in what waits
+    for suffix in ("", "-wal"):  # nobody writes now, and opening it below folds in what waits
+        (folder / f"before.db{suffix}").unlink(missing_ok=True)
+        if (found := path.with_name(path.name + suffix)).exists():
+            shutil.copy(found, folder / f"before.db{suffix}")
     with Memory(path, "ana", embedder=HashEmbedder(), settings=QUICK) as memory:
         memory.flush(120)
         assert memory.check() == []

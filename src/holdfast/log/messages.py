@@ -331,7 +331,8 @@ def keyed_id(prefix: str, key: str) -> str:
 
 _CERTAIN_RUN = 4  # turns: a run this long does not repeat by chance, so it is known wherever it is in the session
 _NEAR_END = 16  # of the session's last turns, those that a host may have left out of the history it sends again
-_DIFF_WINDOW = 2000  # of the session's last turns, those that the diff of edited histories compares
+ALIGN_WINDOW = 2000
+"""Of the session's last turns, those that the diff of edited histories compares."""
 
 
 @dataclass(frozen=True)
@@ -346,9 +347,19 @@ class TurnPlace:
     keyed: bool = False
 
 
+def gap_behind(index: int) -> TurnPlace:
+    """Return a place for turns that were not read: no turn is at it."""
+    return TurnPlace(index + 1, b"", None, Role.USER)
+
+
 def digest(role: Role, text: str) -> bytes:
     """Return eight bytes that identify a role and a text."""
     return blake2b(text.encode(), digest_size=8, person=role.value.encode()).digest()
+
+
+def act_digest(payload: str) -> bytes:
+    """Return eight bytes that show whether the payload of an act has changed."""
+    return blake2b(payload.encode(), digest_size=8, person=b"act").digest()
 
 
 def align(session: Sequence[TurnPlace], turns: Sequence[NewTurn]) -> list[int | None]:
@@ -377,7 +388,8 @@ class _NewTurn:
 def _align(session: Sequence[TurnPlace], new: Sequence[_NewTurn]) -> list[int | None]:
     if not new or not session:
         return [None] * len(new)
-    if all(one.turn.at_given for one in new) and all(place.at is not None for place in session):
+    marks = {one.mark for one in new}
+    if all(one.turn.at_given for one in new) and all(place.at for place in session if place.digest in marks):
         return _by_time(session, new)
     if whole := _without_gap(session, new):
         return whole
@@ -435,6 +447,8 @@ def _at_the_end(session: Sequence[TurnPlace], new: Sequence[_NewTurn]) -> list[i
         found: list[int | None] = [None] * len(new)
         at, left_out = count - 1, 0
         for place in reversed(session):
+            if not place.digest:  # nobody knows how many were left out there
+                break
             if new[at].is_at(place):
                 found[at] = place.index
                 at -= 1
@@ -449,7 +463,7 @@ def _at_the_end(session: Sequence[TurnPlace], new: Sequence[_NewTurn]) -> list[i
 
 def _edited(session: Sequence[TurnPlace], new: Sequence[_NewTurn]) -> list[int | None]:
     """Find long runs that an edited history and the session have in common; the rest is new."""
-    window = session[-_DIFF_WINDOW:]
+    window = session[-ALIGN_WINDOW:]
     found: list[int | None] = [None] * len(new)
     matcher = SequenceMatcher(None, [place.digest for place in window], [one.mark for one in new], autojunk=False)
     anchored = False

@@ -249,7 +249,8 @@ class RpcServer:
         self._rpc = rpc
         self._settings = settings
         self._changed = threading.Condition()
-        self._channels: set[Channel] = set()
+        self._channels: dict[Channel, None] = {}
+        """Those that have been connected for longest first."""
         self._busy = 0
         self._stopping = False
 
@@ -307,8 +308,14 @@ class RpcServer:
         channel = Channel(lambda size: _receive(peer, size), peer.sendall, stop_reading, token)
         with self._changed:
             full = len(self._channels) >= self._settings.connections
+            # Clients that never send the token must not lock out one that does.
+            stranger = next((one for one in self._channels if one.token is not None), None) if full else None
+            if stranger is not None:
+                self._channels.pop(stranger)
+                stranger.stop_reading()
+                full = False
             if not full:
-                self._channels.add(channel)
+                self._channels[channel] = None
         if full:
             self._reject(peer, _TOO_MANY)
             return
@@ -318,7 +325,7 @@ class RpcServer:
                 self._serve(channel)
             finally:
                 with self._changed:
-                    self._channels.discard(channel)
+                    self._channels.pop(channel, None)
                 peer.close()
 
         threading.Thread(target=serve, name="holdfast-rpc", daemon=True).start()

@@ -22,7 +22,7 @@ from holdfast.serve.http.auth import addresses_of, is_loopback
 from holdfast.serve.mcp.tools import FOUR_TOOLS, Offer
 from holdfast.serve.memories import JanitorSchedule, Memories
 from holdfast.serve.process import ServeLimits, Stopping, end_in_time, log_to_stderr, worker_processes
-from holdfast.serve.token import read_token, token_path
+from holdfast.serve.token import EndedLogins, read_token, token_path
 from holdfast.settings import tuned
 
 if TYPE_CHECKING:
@@ -151,7 +151,9 @@ def _make_app(
 
     token, bound = tokens
     addresses = addresses_of(binding.host, binding.port, binding.known_as)
-    return create_app(memories, token, addresses, rules, bound, binding.offer)
+    token_file = check_binding(binding)
+    ended = EndedLogins(token_file.with_name(f"{token_file.name}.ended"))
+    return create_app(memories, token, addresses, rules, bound, binding.offer, ended)
 
 
 def _serve(

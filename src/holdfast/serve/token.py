@@ -7,15 +7,21 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import logging
 import os
+import re
 import secrets
 import stat
+import time
+from contextlib import suppress
 from pathlib import Path
 
 from holdfast.errors import InputError
 
 COOKIE = "holdfast"
 _PURPOSE = b"holdfast: a browser that showed the token"
+_COOKIE_SHAPE = re.compile(r"(?P<login>(?P<since>[0-9a-f]{1,12})-[0-9a-f]{32})\.[0-9a-f]{64}")
+_LONGEST_LOGIN_S = 30 * 86_400  # browsers that restore their tabs never drop a cookie
 _LENGTH = 32
 _OTHER_USERS = 0o077
 
@@ -78,14 +84,59 @@ def is_token(token: str, given: object) -> bool:
     return isinstance(given, str) and hmac.compare_digest(token.encode(), given.encode("utf-8", "surrogatepass"))
 
 
-def cookie_for(token: str) -> str:
-    """Return the cookie's value: it does not contain the token, and a new token invalidates it."""
-    return hmac.new(token.encode(), _PURPOSE, hashlib.sha256).hexdigest()
+def cookie_for(token: str, login: str | None = None) -> str:
+    """Return the cookie of a login, a new one if none is named.
+
+    It does not contain the token, and a new token invalidates it.
+    """
+    login = login or f"{int(time.time()):x}-{secrets.token_hex(16)}"
+    return f"{login}.{hmac.new(token.encode(), _PURPOSE + login.encode(), hashlib.sha256).hexdigest()}"
 
 
 def is_cookie(token: str, value: object) -> bool:
     """Compare in constant time."""
-    return is_token(cookie_for(token), value)
+    if not isinstance(value, str) or not (shape := _COOKIE_SHAPE.fullmatch(value)):
+        return False
+    age = time.time() - int(shape["since"], 16)
+    return age < _LONGEST_LOGIN_S and is_token(cookie_for(token, shape["login"]), value)
+
+
+class EndedLogins:
+    """Logins that were ended: their cookies are worth nothing, whoever copied them.
+
+    They are kept in a file, so that all processes of a server know them, after a restart too.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._path = path
+        self._names: set[str] = set()
+        self._seen: tuple[int, int] | None = None
+
+    def add(self, cookie: str) -> None:
+        name = cookie.partition(".")[0]
+        self._names.add(name)
+        if self._path is None:
+            return
+        try:
+            handle = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+            try:
+                os.write(handle, f"{name}\n".encode())
+            finally:
+                os.close(handle)
+        except OSError as error:
+            logging.getLogger("holdfast").warning(
+                "cannot note in %s that a login ended (%s): other processes of this server still accept its cookie",
+                self._path, error.strerror,
+            )  # fmt: skip
+
+    def __contains__(self, cookie: object) -> bool:
+        if self._path is not None:
+            with suppress(OSError):  # nobody has logged out yet
+                found = self._path.stat()
+                if (now := (found.st_mtime_ns, found.st_size)) != self._seen:
+                    self._names.update(self._path.read_text("utf-8", errors="replace").split())
+                    self._seen = now
+        return isinstance(cookie, str) and cookie.partition(".")[0] in self._names
 
 
 def set_cookie_header(token: str) -> str:

@@ -16,7 +16,7 @@ from datetime import datetime
 
 from holdfast.errors import NotFound
 from holdfast.log.acts import Tombstone, noted_turns, pack_compaction, pack_tombstone, read_compaction, without_erased
-from holdfast.log.messages import new_id
+from holdfast.log.messages import act_digest, new_id
 from holdfast.model import Action, Entry, Metadata, from_micros
 from holdfast.store.lines import insert_acts
 from holdfast.store.rows import ROLES, unpack_vectors
@@ -34,6 +34,7 @@ _SOURCES = """SELECT log.id FROM records
     JOIN log ON log.ns = :ns AND log.seq = sources.turn
     WHERE records.ns = :ns AND records.id = :id ORDER BY log.seq"""
 _TEXTS_IN = "SELECT log.id, log.text FROM log WHERE log.ns = :ns AND log.session = :session AND log.entry = 'turn'"
+_REWRITE = "UPDATE log SET text = :text, digest = :digest WHERE log.ns = :ns AND log.seq = :seq"
 _NUMBERED = "vectors.ns = :ns AND vectors.slot = :slot AND vectors.space = :space AND vectors.num IN :nums"
 
 
@@ -182,7 +183,7 @@ class _Eraser:
 
     def _rewrite(self, seq: int, payload: object) -> None:
         text = json.dumps(payload, ensure_ascii=False)
-        self._tx.execute("UPDATE log SET text = :text WHERE log.ns = :ns AND log.seq = :seq", text=text, seq=seq)
+        self._tx.execute(_REWRITE, text=text, digest=act_digest(text), seq=seq)
 
     # --- turns
 

@@ -1,9 +1,11 @@
-"""Faults in the views: rows that belong to nothing and vectors of the wrong size. For the doctor."""
+"""Faults: lines of the log that have changed, rows of views that belong to nothing, vectors of the wrong size."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from holdfast.log.messages import act_digest, digest
+from holdfast.store.rows import ROLES, unpack_metadata
 from holdfast.store.types import PASSAGES_STAGE, Space, Transaction
 from holdfast.store.writes import drop_cursors, drop_slot, drop_space
 
@@ -97,3 +99,24 @@ def drop_vectors(tx: Transaction, fingerprint: str) -> None:
 
 def _slots(tx: Transaction) -> dict[str, int]:
     return dict(tx.rows("SELECT fingerprint, slot FROM models WHERE ns = :ns ORDER BY slot"))
+
+
+_CHECKED = """SELECT log.seq, log.entry, log.id, log.role, log.digest, log.text, log.metadata FROM log
+    WHERE log.ns = :ns AND log.seq > :after ORDER BY log.seq LIMIT 200"""
+
+
+def changed_lines(tx: Transaction) -> Iterator[str]:
+    """Compare the lines of the log with their digests. Acts of versions before 0.2 have none."""
+    after = -1
+    while rows := tx.rows(_CHECKED, after=after):
+        for seq, entry, noun, role, kept, text, metadata in rows:
+            after = seq
+            what = f"turn {noun}" if entry == "turn" else f"{entry} of {noun}"
+            try:
+                now = digest(ROLES[role], text) if entry == "turn" else act_digest(text)
+                unpack_metadata(metadata if entry == "turn" else text)
+            except (AssertionError, AttributeError, LookupError, TypeError, ValueError):
+                yield f"line {seq} of the log ({what}) cannot be read"
+                continue
+            if now != kept and (kept is not None or entry == "turn"):
+                yield f"the text of line {seq} of the log ({what}) has changed"

@@ -18,7 +18,7 @@ from holdfast.log.acts import (
     read_compaction,
     read_tombstone,
 )
-from holdfast.log.messages import digest
+from holdfast.log.messages import act_digest, digest
 from holdfast.model import Action, Entry, NewTurn, Turn, to_micros
 from holdfast.store.rows import pack_metadata, read_line, read_tombstone_row, read_turn, role_number, stored_turn
 from holdfast.store.statements import LINES, SESSION_END, TOMBSTONES, TURNS
@@ -51,10 +51,13 @@ def turn_row(line: TurnLine, session: int) -> tuple[object, ...]:
 def insert_acts(tx: Transaction, lines: Iterable[tuple[int, Action, datetime]]) -> None:
     """Insert (place, act, when it was recorded)."""
     rows = [
-        (seq, act.subject, act.entry.value, to_micros(act.at), True, to_micros(recorded_at), _payload(act))
+        (
+            seq, act.subject, act.entry.value, to_micros(act.at), True, to_micros(recorded_at),
+            act_digest(payload := _payload(act)), payload,
+        )
         for seq, act, recorded_at in lines
-    ]
-    tx.insert("log", "seq, id, entry, at, at_given, recorded_at, text", rows)
+    ]  # fmt: skip
+    tx.insert("log", "seq, id, entry, at, at_given, recorded_at, digest, text", rows)
     if rows:
         tx.wrote = WrittenLine(rows[-1][0], rows[-1][1], rows[-1][-1])
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import wraps
 from itertools import groupby
-from typing import Any, cast
+from typing import Any, ParamSpec, TypeVar, cast
 
 import numpy as np
 
+from holdfast.errors import StoreDamaged
 from holdfast.log.acts import COLLECTION, ActLine, CompactedRecord, Line, Tombstone, TurnLine, elevated
+from holdfast.log.messages import TurnPlace
 from holdfast.model import (
     SIGNALS,
     Action,
@@ -64,6 +67,26 @@ _SCORE, _G = struct.Struct("<d"), SIGNALS.index("g")
 _SIGNALS = struct.Struct(f"<{len(SIGNALS)}d")
 
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _checked(read: Callable[P, T]) -> Callable[P, T]:
+    """Turn errors of a row that no version ever wrote into StoreDamaged."""
+
+    @wraps(read)
+    def checked(*arguments: P.args, **named: P.kwargs) -> T:
+        try:
+            return read(*arguments, **named)
+        except (AssertionError, LookupError, TypeError, ValueError, OverflowError) as error:
+            raise StoreDamaged(
+                f"the store is damaged: a row cannot be read ({read.__name__}: {error!r}). Restore it from a backup"
+            ) from error
+
+    return checked
+
+
+@_checked
 def read_turn(namespace: str, row: tuple[object, ...]) -> Turn:
     """Read a row of TURNS (statements.py)."""
     seq, turn_id, session, index, role, origin, text, at, recorded_at, stability, key, metadata, signals = row
@@ -85,6 +108,7 @@ def read_turn(namespace: str, row: tuple[object, ...]) -> Turn:
     )
 
 
+@_checked
 def read_record(namespace: str, row: tuple[object, ...], turn_ids: Iterable[str], lower: bool = True) -> Record:
     """Read the columns of a record (statements.py). `lower`: as the janitor left it, not as it was stated."""
     (_, record_id, kind, text, provenance, confidence, evidence, at, valid_from, valid_to, superseded_by,
@@ -110,6 +134,7 @@ def read_record(namespace: str, row: tuple[object, ...], turn_ids: Iterable[str]
     )
 
 
+@_checked
 def read_line(row: tuple[object, ...]) -> Line:
     """Read a row of LINES (statements.py)."""
     seq, entry, noun, session, index, role, origin, at, at_given, recorded_at, stability, key, text, metadata = row
@@ -129,6 +154,13 @@ def read_line(row: tuple[object, ...]) -> Line:
         metadata=unpack_metadata(metadata),
     )
     return TurnLine(seq, str(noun), str(session), index, recorded, turn)
+
+
+@_checked
+def read_place(row: tuple[Any, ...]) -> TurnPlace:
+    """Read a row of PLACES (statements.py)."""
+    index, said, at, given, role, has_key = row
+    return TurnPlace(index, said, from_micros(at) if given else None, ROLES[role], bool(has_key))
 
 
 def speaker_of(metadata: str | None) -> str:
@@ -203,6 +235,7 @@ def stored_turn(
     )
 
 
+@_checked
 def read_tombstone_row(row: tuple[object, ...]) -> tuple[int, Tombstone]:
     """Read a row of TOMBSTONES (statements.py): the place of an erased turn in the log, and its tombstone."""
     seq, noun, session, index, role, said, timed, key = cast("tuple[Any, ...]", row)

@@ -4,24 +4,36 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from typing import Any
 
 from holdfast.log.acts import Line, Tombstone
-from holdfast.log.messages import TurnPlace
-from holdfast.model import Action, Decision, Entry, Kind, Metadata, Provenance, Record, Turn, from_micros, to_micros
+from holdfast.log.messages import ALIGN_WINDOW, TurnPlace, digest, gap_behind
+from holdfast.model import (
+    Action,
+    Decision,
+    Entry,
+    Kind,
+    Metadata,
+    NewTurn,
+    Provenance,
+    Record,
+    Turn,
+    from_micros,
+    to_micros,
+)
 from holdfast.store import statements
 from holdfast.store.health import models, odd_vectors, orphans
 from holdfast.store.lines import has_tombstones, last_index
 from holdfast.store.rows import (
     KINDS,
-    ROLES,
     kind_number,
     lower_trust,
     read_heads,
     read_line,
+    read_place,
     read_record,
     read_score,
     read_tombstone_row,
@@ -46,6 +58,12 @@ from holdfast.store.types import (
 
 _PAGE = 500
 """Turns that are read at once when all of them may be asked for."""
+_OFTEN = 64
+"""A text that a session has more often ("ok") says nothing about where a history belongs in it."""
+_BESIDE = 4
+"""Neighbours of a place that are read with it: such texts and system prompts may be among them."""
+_MOST_ALIGNED = 5000
+"""Turns of a history that are looked up one by one; for more, the whole session is read."""
 
 
 class Snapshot:
@@ -125,15 +143,40 @@ class Snapshot:
         """Return the highest index the session ever gave, -1 before its first turn; erased turns keep theirs."""
         return last_index(self._tx, self.session_number(session), session)
 
-    def places(self, session: str) -> list[TurnPlace]:
-        """Return what alignment needs to know of each turn of a session, in order."""
-        found, keyed = [], set()
-        for index, digest, at, given, role in self._tx.rows(statements.PLACES, session=session):
-            if digest is None:
-                keyed.add(index)
-            else:
-                found.append((index, digest, from_micros(at) if given else None, ROLES[role]))
-        return [TurnPlace(*place, place[0] in keyed) for place in sorted(found, key=lambda place: place[0])]
+    def places(self, session: str, turns: Sequence[NewTurn] | None = None) -> list[TurnPlace]:
+        """Return the places of a session, in order: all of them, or those that alignment with these turns needs.
+
+        Those are the last ones and, of the others, those that say the same as one of the turns, with their
+        neighbours. What is left out between them is one place that no turn is at.
+        """
+        number = self.session_number(session)
+        if number is None:
+            return []
+        new = [turn for turn in turns or () if turn.key is None]
+        # In a list without keys nobody asks which places have one.
+        keyed = "log.key IS NOT NULL" if turns is None or len(new) < len(turns) else "0"
+
+        def read(index: str, where: str, **values: object) -> dict[int, TurnPlace]:
+            sql = statements.PLACES.format(keyed=keyed, index=index, where=where)
+            return {place.index: place for place in map(read_place, self._tx.rows(sql, session=number, **values))}
+
+        near, end = max(ALIGN_WINDOW, 2 * len(new)), self.last_index(session)
+        if turns is None or end < near or len(new) > _MOST_ALIGNED:
+            return [place for _, place in sorted(read("place", "idx >= 0").items())]
+        marks = list({digest(turn.role, turn.text) for turn in new})
+        counts = self._tx.rows(statements.SAID_COUNTS, session=number, marks=marks)
+        if not counts:
+            return []
+        rare = [said for said, count in counts if count <= _OFTEN]
+        found = read("digest", "digest IN :marks", marks=rare) if rare else {}
+        asked = {at + step for at in found if at <= end - near for step in range(-_BESIDE, _BESIDE + 1)}
+        found |= read("place", "idx IN :asked", asked=list(asked)) if asked else {}
+        often = [said for said, count in counts if count > _OFTEN]
+        times = [to_micros(turn.at) for turn in new if turn.at_given]
+        if often and times:
+            found |= read("digest", "digest IN :marks AND log.at IN :times", marks=often, times=times)
+        found |= read("place", "idx > :after", after=end - near)
+        return _with_gaps(found, asked.union(range(end - near + 1, end)))
 
     def numbers_before(self, session: int, index: int, limit: int) -> list[int]:
         """Return the numbers of the last turns of a session before an index, oldest first."""
@@ -558,3 +601,14 @@ class Snapshot:
 
 def _read_action(entry: str, noun: str, at: int, payload: str) -> Action:
     return Action(Entry(entry), noun, from_micros(at), unpack_metadata(payload))
+
+
+def _with_gaps(found: Mapping[int, TurnPlace], asked: Collection[int]) -> list[TurnPlace]:
+    """Return places by index, with a gap wherever there may be some that nobody asked for."""
+    places, before = list[TurnPlace](), -1
+    for index in sorted(found):
+        if any(missing not in asked for missing in range(before + 1, index)):
+            places.append(gap_behind(before))
+        places.append(found[index])
+        before = index
+    return places

@@ -37,10 +37,10 @@ NEWEST_TURNS = {
         ORDER BY log.at DESC, log.seq DESC LIMIT :limit) AS log {_TURN_JOINS}
         WHERE log.ns = :ns ORDER BY log.at DESC, log.seq DESC""",
 }
-PLACES = f"""SELECT log.idx, log.digest, log.at, log.at_given, log.role FROM log /*INDEXED BY log_by_place*/
-        WHERE log.ns = :ns AND {IN_SESSION} AND log.entry = 'turn'
-    UNION ALL SELECT log.idx, NULL, NULL, NULL, NULL FROM log /*INDEXED BY log_by_key*/
-        WHERE log.ns = :ns AND {IN_SESSION} AND log.key IS NOT NULL"""
+PLACES = """SELECT log.idx, log.digest, log.at, log.at_given, log.role, {keyed} FROM log /*INDEXED BY log_by_{index}*/
+    WHERE log.ns = :ns AND log.session = :session AND log.entry = 'turn' AND log.{where}"""
+SAID_COUNTS = """SELECT log.digest, count(*) FROM log /*INDEXED BY log_by_digest*/
+    WHERE log.ns = :ns AND log.session = :session AND log.entry = 'turn' AND log.digest IN :marks GROUP BY log.digest"""
 
 _RECORD_COLUMNS = """records.num, records.id, records.kind, records.text, records.provenance, records.confidence,
     records.evidence_count, records.at, records.valid_from, records.valid_to, records.superseded_by,

@@ -14,13 +14,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from holdfast.errors import StoreBusy
+from holdfast.errors import StoreBusy, StoreError
 from holdfast.log.acts import Line, read_compaction
 from holdfast.log.messages import new_id
 from holdfast.model import Action, NewTurn, Turn, to_micros
 from holdfast.settings import StoreSettings
 from holdfast.store.erase import erase, read_content, read_live_texts, read_live_vectors
-from holdfast.store.health import drop_orphans, drop_vectors
+from holdfast.store.health import changed_lines, drop_orphans, drop_vectors
 from holdfast.store.lines import (
     admitted,
     cursor,
@@ -365,8 +365,15 @@ class Store:
     # --- the database itself
 
     def check(self) -> list[str]:
-        """Return what the engine's own integrity check reports; empty when all is well."""
-        return self.database.check()
+        """Return the faults that the engine finds, and the lines of a log that changed after they were written."""
+        found = self.database.check()
+        for namespace in self.namespaces():
+            try:
+                with self.database.reading(namespace) as tx:
+                    found += [f"{namespace}: {fault}" for fault in changed_lines(tx)]
+            except StoreError as error:
+                found.append(f"{namespace}: {error}")
+        return found
 
     def copy(self, path: Path, progress: Callable[[int, int], None] | None = None) -> StoreCounts:
         """Copy the whole store, as it is at this moment, into a file, and check the copy. Writers go on."""

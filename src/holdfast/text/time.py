@@ -28,6 +28,12 @@ _NUMBERED = compile_late(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4}|\d{2})")
 _LAST = compile_late(r"last\s+(week|month|year)")
 
 
+def before(now: datetime, delta: timedelta) -> datetime:
+    """Return the time that is so much earlier, or the first of the calendar: a clock may be at year 1."""
+    first = datetime.min.replace(tzinfo=UTC)
+    return now - delta if now - first > delta else first
+
+
 def read_moment(value: Moment, now: datetime) -> datetime:
     """Convert what a caller gave to an aware UTC datetime; raises BadTime."""
     if isinstance(value, str):

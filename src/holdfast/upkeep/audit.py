@@ -30,7 +30,7 @@ from holdfast.settings import Settings, tuned
 from holdfast.store.rows import role_number
 from holdfast.store.snapshot import Snapshot
 from holdfast.store.types import Space
-from holdfast.text.time import Span, read_spans
+from holdfast.text.time import Span, before, read_spans
 from holdfast.text.words import FUNCTION_WORDS, fold, sentences, terms
 from holdfast.upkeep.findings import AuditItem, AuditResult, Check, CheckResult, DoctorSizes, Example, make_finding
 from holdfast.upkeep.indexes import pages
@@ -338,7 +338,7 @@ def _stale(items: Sequence[AuditItem], now: datetime, grace: timedelta) -> Itera
     for item in items:
         if item.at is None or item.at > now:
             continue
-        last = expired_plan(item.text[:_MAX_CHARS], item.at, now - grace)
+        last = expired_plan(item.text[:_MAX_CHARS], item.at, before(now, grace))
         if last is not None:
             why = f"{last.phrase.rstrip('.')!r} was {last_day(last)}, ahead of when it was said ({item.at.date()})"
             yield Example(item.id, item.text, why)

@@ -24,6 +24,7 @@ from holdfast.store.rows import lower_trust
 from holdfast.store.snapshot import Snapshot
 from holdfast.store.store import Store
 from holdfast.store.types import BLOCK, Changes, IdleRecord, Move, Space
+from holdfast.text.time import before
 from holdfast.upkeep.results import JanitorChange, JanitorResult
 
 _FACTOR = 0.8  # of a confidence each time: a stated record (.9) comes to .72, about that of a confirmed one
@@ -87,7 +88,7 @@ def _due(
         Provenance.TOOL_DERIVED: settings.tool_derived_months,
     }
     limits = {provenance: to_micros(_months_before(now, count)) for provenance, count in months.items()}
-    arrived = to_micros(now - timedelta(days=settings.grace_days))
+    arrived = to_micros(before(now, timedelta(days=settings.grace_days)))
     for one in view.idle_records():
         since = max(one.said, one.tended)
         reason = _spared(one, arrived)

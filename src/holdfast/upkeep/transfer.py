@@ -164,8 +164,13 @@ def _open_target(target: Source) -> Iterator[BinaryIO]:
         return
     given = Path(target)
     if given.exists() and not given.is_file() and not given.is_dir():  # a pipe or device cannot be replaced
-        with given.open("wb") as file:
-            yield file
+        try:
+            with given.open("wb") as file:
+                yield file
+        except BrokenPipeError:  # whoever read has enough
+            raise
+        except OSError as error:
+            raise InputError(f"cannot write {given}: {error.strerror or error}") from error
         return
     path = given.resolve()
     _check_replaceable(path)

@@ -16,7 +16,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from holdfast.errors import Closed, FlushTimeout, HoldfastError, ModelError, ModelUnavailable, StoreReadOnly
+from holdfast.errors import (
+    Closed,
+    FlushTimeout,
+    HoldfastError,
+    ModelError,
+    ModelUnavailable,
+    StoreDamaged,
+    StoreReadOnly,
+)
 from holdfast.index.blocks import IndexSizes, words_stage
 from holdfast.index.vectors import vectors_stage
 from holdfast.model import Clock
@@ -192,8 +200,11 @@ class Worker:
 
     def catch_up(self, namespace: str) -> None:
         """Continue what a crash left undone, when a namespace is opened for the first time."""
-        if namespace not in self._jobs and (self.behind(namespace) or self.ask_behind(namespace)):
-            self.wake(namespace)
+        try:
+            if namespace not in self._jobs and (self.behind(namespace) or self.ask_behind(namespace)):
+                self.wake(namespace)
+        except StoreDamaged as error:  # it is opened all the same, so that it can be checked and exported
+            _log.error("derived work cannot go on: %s", error)
         with self._changed:
             self._job(namespace)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
 from pathlib import Path
@@ -215,6 +216,20 @@ def test_a_client_that_does_not_read_is_dropped(tmp_path: Path) -> None:
         assert client.get("/v1/export").text.count("\n") == 8, "who listens gets all of it"
 
 
+@pytest.mark.requirement("SAFE-4")
+def test_half_open_connections_do_not_lock_out_a_client(tmp_path: Path) -> None:
+    narrow = ServeLimits(http_connections=20)
+    with served(tmp_path, serve=narrow) as server, contextlib.ExitStack() as peers:
+        for number in range(100):
+            peer = peers.enter_context(socket.create_connection(("127.0.0.1", server.port), WAIT_S))
+            if number % 2:
+                peer.sendall(b"POST /v1/sta")
+        with server.client() as client:
+            for _ in range(10):
+                assert client.post("/v1/status").status_code == 200
+                peers.enter_context(socket.create_connection(("127.0.0.1", server.port), WAIT_S))
+
+
 def test_excess_requests_get_503_with_retry_after(tmp_path: Path) -> None:
     narrow = ServeSettings(in_flight=1)
     with served(tmp_path, serve=narrow) as server, server.client() as client:
@@ -249,15 +264,17 @@ def test_a_token_bucket_refills_at_its_rate() -> None:
     assert [bucket.take() > 0 for _ in range(4)] == [False, False, False, True]
 
 
-def test_excess_connections_are_dropped_and_others_served(tmp_path: Path) -> None:
+def test_of_too_many_connections_the_oldest_without_a_request_is_dropped(tmp_path: Path) -> None:
     few = ServeLimits(http_connections=20, header_s=30.0)
     with served(tmp_path, serve=few) as server:
         peers = [socket.create_connection(("127.0.0.1", server.port), WAIT_S) for _ in range(20)]
-        assert server.raw(b"") == b""
+        said = server.raw(f"GET /healthz HTTP/1.0\r\nHost: {server.host}\r\n\r\n".encode())
+        assert said.endswith(b'{"ok":true}\n')
+        assert hear(peers[0]) == b""
+        peers[-1].sendall(f"GET /healthz HTTP/1.0\r\nHost: {server.host}\r\n\r\n".encode())
+        assert hear(peers[-1]).endswith(b'{"ok":true}\n'), "newer ones stay"
         for peer in peers:
             peer.close()
-        while not server.raw(f"GET /healthz HTTP/1.0\r\nHost: {server.host}\r\n\r\n".encode()):
-            pass  # the server notices one after the other that they left
         assert is_well(server)
 
 

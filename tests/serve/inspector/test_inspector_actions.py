@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from holdfast.model import Record
-from holdfast.serve.token import COOKIE, cookie_for
+from holdfast.serve.token import COOKIE, EndedLogins, cookie_for, is_cookie
 from tests.serve.inspector.inspector_site import HOST, LISTS, TOKEN, Page, Site, open_guarded, open_site
 from tests.support.memories import found
 
@@ -182,11 +183,33 @@ def test_the_token_logs_in_and_logout_ends_it(guarded: Site) -> None:
     assert wrong.status_code == 403 and "set-cookie" not in wrong.headers
     right = guarded.client.post("/login", data={"token": TOKEN}, headers=OWN)
     assert (right.status_code, right.headers["location"]) == (303, "/")
-    assert right.headers["set-cookie"] == f"{COOKIE}={cookie_for(TOKEN)}; Path=/; HttpOnly; SameSite=Strict"
+    cookie = guarded.client.cookies[COOKIE]
+    assert right.headers["set-cookie"] == f"{COOKIE}={cookie}; Path=/; HttpOnly; SameSite=Strict"
     assert TOKEN not in right.headers["set-cookie"]
     assert guarded.get("/").status == 200
     guarded.client.post("/logout", headers=OWN)
     assert guarded.client.get("/").status_code == 401
+    guarded.client.cookies.set(COOKIE, cookie)
+    assert guarded.client.get("/").status_code == 401, "a copy of the cookie opens nothing"
+    guarded.client.cookies.set(COOKIE, cookie_for(TOKEN))
+    assert guarded.client.get("/").status_code == 200, "other logins go on"
+
+
+@pytest.mark.requirement("SAFE-3")
+def test_an_ended_login_stays_ended_in_every_process_and_after_30_days(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = EndedLogins(tmp_path / "ended"), EndedLogins(tmp_path / "ended")
+    first, second, third = cookie_for(TOKEN), cookie_for(TOKEN), cookie_for(TOKEN)
+    assert first not in other
+    one.add(first)
+    assert first in other and second not in other
+    other.add(second)
+    assert second in one and second in EndedLogins(tmp_path / "ended") and third not in one
+    assert is_cookie(TOKEN, third)
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now + 31 * 86_400)
+    assert not is_cookie(TOKEN, third)
 
 
 @pytest.mark.requirement("API-5", "SAFE-3")

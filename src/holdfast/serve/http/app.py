@@ -42,6 +42,7 @@ from holdfast.serve.mcp.tools import FOUR_TOOLS, Offer
 from holdfast.serve.mcp.transports import mcp_app
 from holdfast.serve.memories import Memories
 from holdfast.serve.process import ServeLimits
+from holdfast.serve.token import EndedLogins
 from holdfast.serve.tracing import caller_of
 from holdfast.serve.verbs import VERBS, CallContext, ConcurrencyLimits, Danger, Verb, call_verb
 from holdfast.settings import tuned
@@ -66,8 +67,10 @@ def create_app(
     rules: Sequence[str] = (),
     bound: Mapping[str, str] | None = None,
     offer: Offer = FOUR_TOOLS,
+    ended: EndedLogins | None = None,
 ) -> ASGIApp:
     """Return the app; the caller closes the memories. `bound` holds additional tokens by their namespace."""
+    ended = EndedLogins() if ended is None else ended
     settings = tuned(memories.settings, ServeLimits)
     metrics = Metrics()
     slow = CapacityLimiter(settings.slow_calls)
@@ -96,12 +99,12 @@ def create_app(
         Route("/metrics", show_metrics, methods=["GET"]),
         Route("/openapi.json", _show_openapi, methods=["GET"]),
         Route("/mcp", mcp),
-        *inspector_routes(memories, token, tuple(rules)),
+        *inspector_routes(memories, token, tuple(rules), ended),
     ]
     handlers = {HTTPException: _routing_error, Exception: _unexpected_error}
     app = Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers)
     app.router.redirect_slashes = False  # every path has one spelling
-    return AccessMiddleware(app, AccessPolicy(addresses, token, bound or {}), settings, metrics)
+    return AccessMiddleware(app, AccessPolicy(addresses, token, bound or {}, ended), settings, metrics)
 
 
 async def _show_health(request: Request) -> Response:

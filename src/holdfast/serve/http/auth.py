@@ -18,7 +18,7 @@ from starlette.types import Scope
 
 from holdfast.errors import InputError
 from holdfast.serve.errors import INVALID_REQUEST, Failure
-from holdfast.serve.token import COOKIE, is_cookie, is_token
+from holdfast.serve.token import COOKIE, EndedLogins, is_cookie, is_token
 from holdfast.text.jsonio import encode
 
 # --- errors
@@ -170,6 +170,7 @@ class AccessPolicy:
     """Opens all memories of the server."""
     bound: Mapping[str, str] = field(default_factory=dict)
     """Additional tokens, by the namespace that each of them opens."""
+    ended: EndedLogins = field(default_factory=EndedLogins)
 
     def authenticate(self, scope: Scope) -> Caller:
         """Return the caller of a permitted request; raise an HttpProblem for any other."""
@@ -220,7 +221,8 @@ class AccessPolicy:
                 return Caller(Credential.TOKEN, found[0])
         else:
             cookies = _headers(scope, b"cookie")
-            if cookies and is_cookie(self.token, _cookie_value("; ".join(cookies))):
+            cookie = _cookie_value("; ".join(cookies)) if cookies else None
+            if is_cookie(self.token, cookie) and cookie not in self.ended:
                 return Caller(Credential.COOKIE)
             if scope["path"] in _PUBLIC or scope["path"].startswith(_PUBLIC_FOLDER):
                 return Caller(Credential.NONE)

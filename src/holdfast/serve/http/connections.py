@@ -1,5 +1,8 @@
 """Limit open connections and drop clients that stall while sending a request head or reading a response.
 
+When there are too many, the one that has been without a request for longest is dropped, not the newest: connections
+that never send a request must not lock out a client that does.
+
 uvicorn alone waits for both without limit. This wraps its HTTP protocol through the interface of asyncio.Protocol; a
 context variable connects a request in the ASGI app with the connection that it came on.
 """
@@ -63,6 +66,8 @@ class _Timeout:
 def limited_protocol(settings: ServeLimits) -> type[asyncio.Protocol]:
     """Return the protocol class for uvicorn.Config(http=…); the app must be wrapped by `watch_requests`."""
     connections: set[asyncio.Protocol] = set()
+    waiting: dict[asyncio.Protocol, asyncio.Transport] = {}
+    """Connections without a request, those that have been without one for longest first."""
 
     class LimitedProtocol(asyncio.Protocol):
         def __init__(self, **arguments: Any) -> None:
@@ -72,20 +77,26 @@ def limited_protocol(settings: ServeLimits) -> type[asyncio.Protocol]:
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             self._head = _Timeout(settings.header_s, transport.close)
             self._stall = _Timeout(settings.stall_s, transport.abort)
+            self._transport = transport
             if len(connections) >= settings.http_connections:
-                transport.abort()
-                return
+                if not waiting:
+                    transport.abort()
+                    return
+                waiting.pop(next(iter(waiting))).abort()
             connections.add(self)
+            waiting[self] = transport
             self._http.connection_made(transport)
             self._head.start()
 
         def request_started(self) -> None:
             self._requests += 1
+            waiting.pop(self, None)
             self._head.stop()
 
         def request_finished(self) -> None:
             self._requests -= 1
             if not self._requests and self in connections:
+                waiting[self] = self._transport
                 self._head.start()
 
         def data_received(self, data: bytes) -> None:
@@ -113,6 +124,7 @@ def limited_protocol(settings: ServeLimits) -> type[asyncio.Protocol]:
             self._stall.stop()
             if self in connections:
                 connections.discard(self)
+                waiting.pop(self, None)
                 self._http.connection_lost(exc)
 
     return LimitedProtocol

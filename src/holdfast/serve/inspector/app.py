@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from holdfast.serve.inspector import actions, pages
 from holdfast.serve.inspector.views import MEMORY_COOKIE, Inspector, PageRequest, parse_request
 from holdfast.serve.memories import Memories
-from holdfast.serve.token import COOKIE, is_token, set_cookie_header
+from holdfast.serve.token import COOKIE, EndedLogins, is_cookie, is_token, set_cookie_header
 
 View = Callable[[Inspector, PageRequest], Response]
 
@@ -56,6 +56,9 @@ def log_in(inspector: Inspector, request: PageRequest) -> Response:
 
 
 def log_out(inspector: Inspector, request: PageRequest) -> Response:
+    """End the login on the server too: a copy of the cookie opens nothing any more."""
+    if is_cookie(inspector.token, request.login):
+        inspector.ended.add(request.login)
     return inspector.redirect("/login", {"Set-Cookie": f"{COOKIE}=; {_COOKIE_RULES}; Max-Age=0"})
 
 
@@ -101,9 +104,11 @@ _POST: tuple[tuple[str, View], ...] = (
 )
 
 
-def inspector_routes(memories: Memories, token: str, rules: tuple[str, ...] = ()) -> list[BaseRoute]:
+def inspector_routes(
+    memories: Memories, token: str, rules: tuple[str, ...] = (), ended: EndedLogins | None = None
+) -> list[BaseRoute]:
     """Return all pages, actions and files; `rules` are the rule files that the server adds to every context."""
-    inspector = Inspector(memories, token, rules)
+    inspector = Inspector(memories, token, rules, ended)
     headers = [Middleware(HeaderMiddleware, cache="no-store")]
     routes: list[BaseRoute] = [
         Route(path, _endpoint(inspector, view), methods=[method], middleware=headers)

@@ -18,6 +18,7 @@ from holdfast.memory import Memory
 from holdfast.serve.errors import failure_of
 from holdfast.serve.inspector.format import FILTERS, finalize
 from holdfast.serve.memories import Memories
+from holdfast.serve.token import COOKIE, EndedLogins
 from holdfast.settings import tuned
 from holdfast.version import __version__
 
@@ -66,6 +67,8 @@ class PageRequest:
     namespace: str | None
     by_htmx: bool
     """Only a part of a page is wanted."""
+    login: str = ""
+    """The cookie of the login."""
 
     def get(self, name: str) -> str | None:
         """Return a field of the form or of the URL; None if it is absent or empty."""
@@ -117,15 +120,19 @@ async def parse_request(request: Request, max_bytes: int) -> PageRequest:
         form,
         unquote(named) if named else None,
         request.headers.get("hx-request") == "true",
+        request.cookies.get(COOKIE, ""),
     )
 
 
 class Inspector:
     """The memories, templates and settings behind the pages."""
 
-    def __init__(self, memories: Memories, token: str, rules: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, memories: Memories, token: str, rules: tuple[str, ...] = (), ended: EndedLogins | None = None
+    ) -> None:
         self.memories = memories
         self.token = token
+        self.ended = EndedLogins() if ended is None else ended
         self.rules = rules
         self.rule_files = Rules()
         self._templates = _load_templates()

@@ -35,7 +35,7 @@ from holdfast.errors import (
 from holdfast.model import NewTurn, Turn
 from holdfast.settings import StoreSettings
 from holdfast.store.lines import append
-from holdfast.store.sqlite.files import RawFiles, copy_store, open_to_read
+from holdfast.store.sqlite.files import MainFile, RawFiles, copy_store, open_to_read
 from holdfast.store.sqlite.schema import APPLICATION_ID, MIGRATIONS, SCHEMA
 from holdfast.store.sqlite.transaction import SqliteTransaction, out_of_files, read_secret, translated
 from holdfast.store.types import Server, StoreCounts, Transaction
@@ -169,10 +169,13 @@ class SqliteDatabase:
             except apsw.SQLError as error:  # a header that SQLite does not understand
                 raise StoreDamaged(f"{path} is damaged: {error}. Restore it from a backup") from error
             opened.pop_all()
-        self._file = _identity(path)
+        self._real = path.resolve()  # where SQLite puts its other files
+        self._file, self._companions = _identity(path), _companions(self._real)
         self._work_gate = threading.Lock()
         """The flock belongs to the process; this one decides among its threads."""
         self._raw = RawFiles(path)
+        self._main = MainFile(path, self._raw)
+        self._main.note()
 
     @property
     def location(self) -> str:
@@ -290,6 +293,8 @@ class SqliteDatabase:
                     yield writer
                     self._check_file()
                     writer.execute("COMMIT")
+                    if self._file is not None:
+                        self._main.note()
                 except BaseException:
                     if writer.in_transaction:
                         writer.execute("ROLLBACK")
@@ -300,10 +305,24 @@ class SqliteDatabase:
 
     def _check_file(self) -> None:
         """SQLite goes on writing into a file that has no name any more: what it acknowledged would be lost."""
-        if self._file is not None and not self.is_in_place():
+        if self._file is None:
+            return
+        if not self.is_in_place():
             raise StoreError(
                 f"{self.path} was moved or deleted while it was open; nothing of this write was kept. "
                 "Put the file back if you can, and start again"
+            )
+        there = _companions(self._real)
+        if there != self._companions and self._companions[0] is not None:
+            raise StoreError(
+                f"the -wal or -shm file of {self.path}, which holds its latest turns, was moved or deleted while it "
+                "was open; nothing of this write was kept. Put it back if you can, and start again"
+            )
+        self._companions = there
+        if not self._main.is_ours():
+            raise StoreError(
+                f"another file was copied over {self.path} while it was open; nothing of this write was kept. Stop all "
+                "programs that use it and restore it from a backup: holdfast restore"
             )
 
     # --- reading
@@ -471,6 +490,10 @@ def _identity(path: Path) -> tuple[int, int] | None:
     except FileNotFoundError:
         return None
     return found.st_dev, found.st_ino
+
+
+def _companions(path: Path) -> tuple[tuple[int, int] | None, ...]:
+    return tuple(_identity(path.with_name(path.name + suffix)) for suffix in ("-wal", "-shm"))
 
 
 def _check_path(path: Path) -> bool:

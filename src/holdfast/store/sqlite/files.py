@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -185,7 +186,7 @@ def _changed_turns(reader: apsw.Connection) -> list[str]:
     return [
         f"the text of turn {noun} has changed"
         for noun, role, text, kept in rows
-        if digest(ROLES[int(str(role))], str(text)) != kept
+        if role not in range(len(ROLES)) or digest(ROLES[role], str(text)) != kept
     ]
 
 
@@ -256,3 +257,46 @@ class RawFiles:
                 del self._open[self._path]
                 for handle in self._kept.pop(self._path, {}).values():
                     os.close(handle)
+
+    def index_head(self) -> bytes:
+        """Return the head of the -shm file, SQLite's index of the WAL."""
+        return os.pread(self._handle(self._path.with_name(self._path.name + "-shm")), 136, 0)
+
+
+class MainFile:
+    """Notices that the file of an open store was written by another program, for example a copy.
+
+    With a WAL only checkpoints write the file, and SQLite counts them in the head of its -shm file
+    (https://sqlite.org/walformat.html): a file that changed without one is not ours any more.
+    """
+
+    _SALTS, _DONE, _ATTEMPTED = slice(32, 40), slice(96, 100), slice(128, 132)
+
+    def __init__(self, path: Path, raw: RawFiles) -> None:
+        self._path = path
+        self._raw = raw
+        self._known: tuple[tuple[int, int], bytes] | None = None
+        """The time and size of the file, and the checkpoint that it had then."""
+
+    def note(self) -> None:
+        """Remember the file as it is."""
+        self._known = self._look()
+
+    def is_ours(self) -> bool:
+        """Return whether nobody but SQLite has written the file since it was noted, as far as one can know."""
+        if self._known is None or (now := self._look()) is None:
+            return True
+        return now[0] == self._known[0] or now[1] != self._known[1]
+
+    def _look(self) -> tuple[tuple[int, int], bytes] | None:
+        try:
+            before, state, after = self._checkpoint(), self._path.stat(), self._checkpoint()
+        except OSError:  # a read-only store has no -shm file
+            return None
+        return None if before is None or before != after else ((state.st_mtime_ns, state.st_size), before)
+
+    def _checkpoint(self) -> bytes | None:
+        """Return the number of the last checkpoint, None while one is being made."""
+        head = self._raw.index_head()
+        done, attempted = (int.from_bytes(head[part], sys.byteorder) for part in (self._DONE, self._ATTEMPTED))
+        return None if attempted > done else head[self._SALTS] + head[self._DONE]

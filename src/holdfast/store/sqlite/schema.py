@@ -296,7 +296,12 @@ CREATE TABLE copies (
 ) WITHOUT ROWID;
 """
 
-MIGRATIONS: tuple[str, ...] = (_SPINE, _ADMISSION, _PASSAGES, _LESS_ROOM, _SECRET, _UPKEEP, _ERASE)
+_DIGESTS = """
+-- A history without keys is aligned with the turns that have its digests, not with the whole session.
+CREATE INDEX log_by_digest ON log (ns, session, digest, at, idx) WHERE entry = 'turn';
+"""
+
+MIGRATIONS: tuple[str, ...] = (_SPINE, _ADMISSION, _PASSAGES, _LESS_ROOM, _SECRET, _UPKEEP, _ERASE, _DIGESTS)
 """Migration n takes a store from schema n to n + 1. Never change one that has shipped: add the next."""
 
 SCHEMA = len(MIGRATIONS)

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cached_property, lru_cache
+from json import JSONDecodeError
 from pathlib import Path
 from typing import Any
 
@@ -329,6 +330,14 @@ def translated(path: Path) -> Iterator[None]:
         raise out_of_files(path) or error from None
     except apsw.IOError as error:
         raise StoreError(f"the disk of {path} failed ({error}); nothing of this write was kept") from error
+    except (apsw.SQLError, JSONDecodeError, UnicodeDecodeError) as error:
+        raise StoreDamaged(
+            f"{path} holds a table or row that cannot be read ({error}). Restore it from a backup"
+        ) from error
+    except apsw.Error as error:
+        raise StoreError(
+            f"{path} cannot be used ({error}). Open it again; if that does not help, run `holdfast status --check`"
+        ) from error
 
 
 def out_of_files(path: Path) -> StoreError | None:

@@ -1,0 +1,208 @@
+"""Faults from outside while a store is open: its files, its rows, its clock, its process."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from holdfast.errors import HoldfastError, InputError, StoreError
+from holdfast.memory import Memory
+from holdfast.testing import HashEmbedder
+from tests.support.memories import QUICK, texts, user
+
+SAID = [f"I live in Oslo, near house {number}." for number in range(5)]
+
+
+def opened(path: Path) -> Memory:
+    return Memory(path, "ana", embedder="none", settings=QUICK)
+
+
+def filled(path: Path, said: list[str] = SAID) -> Path:
+    with opened(path) as memory:
+        for text in said:
+            memory.ingest(text, metadata={"source": "a test"})
+        memory.remember("Never deploy on Fridays.", "guidance")
+    return path
+
+
+def remove_wal(path: Path) -> None:
+    path.with_name(path.name + "-wal").unlink()
+
+
+def remove_shm(path: Path) -> None:
+    path.with_name(path.name + "-shm").unlink()
+
+
+def replace_wal(path: Path) -> None:
+    wal = path.with_name(path.name + "-wal")
+    wal.rename(path.with_name("elsewhere"))
+    wal.write_bytes(b"")
+
+
+def copy_another(path: Path) -> None:
+    shutil.copyfile(filled(path.with_name("another.db"), ["Something else."]), path)
+
+
+def copy_older(path: Path) -> None:
+    shutil.copyfile(path.with_name("older.db"), path)
+
+
+def rename_another(path: Path) -> None:
+    filled(path.with_name("another.db")).rename(path)
+
+
+@pytest.mark.requirement("INV-1", "SAFE-4")
+@pytest.mark.parametrize(
+    "fault",
+    [remove_wal, remove_shm, replace_wal, copy_another, copy_older, rename_another],
+    ids=lambda one: one.__name__,
+)
+def test_a_write_is_not_acknowledged_into_files_that_are_gone(tmp_path: Path, fault: Callable[[Path], None]) -> None:
+    path = filled(tmp_path / "memory.db")
+    shutil.copyfile(path, tmp_path / "older.db")
+    filled(path, ["I moved to Bergen."])
+    with opened(path) as memory:
+        memory.ingest("This is kept.")
+        fault(path)
+        with pytest.raises(StoreError, match="nothing of this write was kept"):
+            memory.ingest("This is not.")
+        with pytest.raises(StoreError):
+            memory.remember("Nor is this.")
+
+
+CHECKPOINTS = """
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], timeout=60)
+for _ in range(300):
+    connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+"""
+
+
+@pytest.mark.requirement("INV-1", "SAFE-4")
+def test_checkpoints_of_any_process_are_no_fault(tmp_path: Path) -> None:
+    path = filled(tmp_path / "memory.db")
+    with opened(path) as memory:
+        other = subprocess.Popen([sys.executable, "-c", CHECKPOINTS, str(path)])
+        count = 0
+        while other.poll() is None or count < 100:
+            memory.ingest(f"{count} " + "long " * 4000)  # the WAL is moved into the file every 4 MB
+            count += 1
+        assert other.returncode == 0
+        assert len(memory.thread("default")) == len(SAID) + count and memory.check() == []
+
+
+@pytest.mark.requirement("SAFE-4", "LOG-1")
+@pytest.mark.parametrize("number", range(len(SAID)))
+def test_the_check_finds_one_changed_letter_of_a_turn(tmp_path: Path, number: int) -> None:
+    path = filled(tmp_path / "memory.db")
+    raw = path.read_bytes()
+    place = raw.index(SAID[number].encode()) + 3 + number
+    path.write_bytes(raw[:place] + b"X" + raw[place + 1 :])
+    with opened(path) as memory:
+        [fault] = memory.check()
+    assert f"line {number + 1} of the log" in fault and "has changed" in fault
+
+
+@pytest.mark.requirement("SAFE-4", "LOG-1")
+def test_the_check_finds_one_changed_letter_of_an_act(tmp_path: Path) -> None:
+    path = filled(tmp_path / "memory.db")
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE log SET text = replace(text, 'Fridays', 'Mondays') WHERE entry = 'remember'")
+    connection.close()
+    with opened(path) as memory:
+        [fault] = memory.check()
+    assert "remember" in fault and "has changed" in fault
+
+
+DAMAGES = {
+    "JSON of a turn": "UPDATE log SET metadata = '{\"source\": ' WHERE entry = 'turn'",
+    "JSON of an act": "UPDATE log SET text = '{x' WHERE entry <> 'turn'",
+    "not UTF-8": "UPDATE log SET text = CAST(x'41ff42' AS TEXT) WHERE entry = 'turn'",
+    "role": "UPDATE log SET role = 99 WHERE entry = 'turn'",
+    "time": "UPDATE log SET at = 9223372036854775807 WHERE entry = 'turn'",
+    "kind of a record": "UPDATE records SET kind = 50",
+    "text of a record": "UPDATE records SET text = CAST(x'41ff42' AS TEXT)",
+    "a table": "DROP TABLE hidden",
+}
+
+
+@pytest.mark.requirement("SAFE-4")
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_damaged_rows_give_errors_of_ours_only(tmp_path: Path, damage: str) -> None:
+    path = filled(tmp_path / "memory.db")
+    with opened(path) as memory:
+        turn = memory.thread("default")[0].id
+    with sqlite3.connect(path) as connection:
+        connection.execute(DAMAGES[damage])
+    connection.close()
+    with opened(path) as memory:
+        verbs: list[Callable[[], object]] = [
+            memory.check, memory.status, memory.recent, lambda: memory.recent(5, kind="record"),
+            lambda: memory.thread("default"), lambda: memory.why(turn), lambda: memory.search("Oslo"),
+            lambda: memory.context([user("Where do I live?")]),
+            lambda: memory.ingest_many([user(SAID[-1]), user("new")]), lambda: memory.forget(turn),
+            lambda: memory.remember("I like tea."),
+            lambda: memory.export(tmp_path / "out.jsonl"), lambda: memory.backup(tmp_path / "copy.db"),
+        ]  # fmt: skip
+        failed = []
+        for verb in verbs:
+            try:
+                verb()
+            except HoldfastError as error:
+                failed.append(error)
+        assert failed or memory.check()
+
+
+@pytest.mark.requirement("SAFE-4")
+def test_an_export_to_a_full_device_says_so(tmp_path: Path) -> None:
+    with opened(filled(tmp_path / "memory.db")) as memory, pytest.raises(InputError, match="/dev/full"):
+        memory.export("/dev/full")
+
+
+@pytest.mark.requirement("SAFE-4")
+@pytest.mark.parametrize("year", [1, 1969, 9999])
+def test_a_clock_that_is_wrong_breaks_nothing(tmp_path: Path, year: int) -> None:
+    now = datetime(year, 1, 1, tzinfo=UTC)
+    with Memory(tmp_path / "m.db", "ana", embedder=HashEmbedder(), settings=QUICK, clock=lambda: now) as memory:
+        turn = memory.ingest("I moved to Bergen yesterday.")
+        record = memory.remember("Never deploy on Fridays.", "guidance")
+        memory.flush()
+        assert len({len(turn.id), len(memory.ingest("ok").id), len(memory.ingest("key", key="k").id)}) == 1
+        assert texts(memory.recent()) == ["key", "ok", "I moved to Bergen yesterday."]
+        assert memory.search("Where did I live three years ago?")
+        assert "Fridays" in memory.context([user("Shall I deploy?")]).text
+        assert memory.doctor().findings and memory.themes(since=None) is not None
+        memory.forget(record.id)
+        memory.rebuild()
+        assert memory.check() == []
+
+
+@pytest.mark.requirement("INV-1", "SAFE-4")
+def test_a_memory_works_on_in_a_fork(tmp_path: Path) -> None:
+    with Memory(tmp_path / "m.db", "ana", embedder=HashEmbedder(), settings=QUICK) as memory:
+        memory.ingest("I live in Oslo.")
+        memory.flush()
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                memory.ingest("I like tea.")
+                memory.flush(timeout=60)
+                assert "I like tea." in [hit.text for hit in memory.search("What tea do I like?")]
+                memory.close()
+                status = 0
+            finally:
+                os._exit(status)
+        assert os.waitpid(child, 0)[1] == 0
+        memory.ingest("I like coffee.")
+        memory.flush()
+        assert texts(memory.thread("default")) == ["I live in Oslo.", "I like tea.", "I like coffee."]
+        assert memory.check() == []
