@@ -91,6 +91,7 @@ def look(memory: Memory, word: str) -> None:
         view.sessions(2, spans[-1].name if spans else None)
         page = list(view.recent_turns(3))
         list(view.recent_turns(3, until=NOW, before=page[-1].id if page else None))
+        view.replaced([turn.seq for turn in page])
         told = view.recent_records(3)
         view.recent_records(3, before=told[-1].id if told else None, live=False)
     memory.flush()
@@ -110,9 +111,10 @@ def _move(memory: Memory, place: str | Path, namespace: str, folder: Path) -> No
     file = folder / f"{namespace}.jsonl"
     memory.export(file)
     memory.import_file(file)
-    with Memory(place, f"{namespace} again", embedder=HashEmbedder(), settings=memory.settings) as other:
+    with Memory(place, f"{namespace} again", embedder=HashEmbedder(), settings=QUICK) as other:
         other.import_file(file)
         other.flush()
+        other.search("where is the harbour?")  # without segments: other statements
         other.erase(namespace=True, prove=True)
 
 

@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterable
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import psutil  # type: ignore[import-untyped]
 
@@ -71,6 +73,14 @@ def measure(places: list[Place], turns: int) -> dict[str, object]:
     embedder, settings = StaticEmbedder(), load_settings()
     asked = questions(sessions, _QUESTIONS, 0)
     each = turns // _PARTS
+    with (
+        TemporaryDirectory() as folder,
+        Memory(Path(folder) / "warm.db", embedder=embedder, settings=settings) as memory,
+    ):
+        _ingest(memory, upto(sessions, each))  # the first place would pay for loading the models
+        memory.flush()
+        for text in asked[:_WARM_UP]:
+            memory.search(text)
     for part in range(_PARTS):
         for place in places[:: 1 if part % 2 else -1]:
             with Memory(place.location, f"user-{part}", embedder=embedder, settings=settings) as memory:

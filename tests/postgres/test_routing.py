@@ -48,6 +48,8 @@ def lived(postgres: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 def test_every_statement_can_be_sent_to_one_node(lived: Lived, postgres: Engine) -> None:
     sent = lived.sent.of_tables()
     assert len(sent) > 100
+    assert any("WITH RECURSIVE chain" in one.sql for one in sent)
+    assert any("vectors.space = ANY" in one.sql for one in sent)
     assert {table for one in sent for table in one.tables} >= set(TABLES) - {"copies", "unswept", "views"}
     with administrator(postgres.server, lived.url) as admin:
         assert crossing(sent, admin) == []

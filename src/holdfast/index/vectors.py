@@ -71,6 +71,7 @@ def read_vectors(
     key, settled = (namespace, space, "late", fingerprint), (refs, folded)
     late = cache.get(key, settled, lambda: (_nothing_late(folded), 0))
     if not refs or late.upto != upto:
+        view.hold_vectors(fingerprint)
         late = _grown(late if refs else _nothing_late(folded), view, space, fingerprint, upto, size)
         if refs:
             cache.keep(key, settled, late, late.nbytes)

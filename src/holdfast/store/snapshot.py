@@ -73,10 +73,12 @@ class Snapshot:
         self._tx = tx
         self._postings: dict[tuple[int, str], list[tuple[int, bytes]]] = {}
         """Cached postings, by space and term."""
+        self._held: dict[tuple[str, int], dict[int, bytes]] = {}
+        """Vectors that hold_vectors() read, by model, space and number."""
 
     @cached_property
     def _heads(self) -> Heads:
-        return read_heads(self._tx.rows(statements.HEADS))
+        return read_heads([] if self._tx.is_missing() else self._tx.rows(statements.HEADS))
 
     def _has_no(self, kind: str) -> bool:
         """Return whether there is none of a kind, if that was read already; reading the rows is as fast as asking."""
@@ -566,12 +568,34 @@ class Snapshot:
 
     def vectors(self, space: Space, fingerprint: str, nums: Sequence[int]) -> list[tuple[int, bytes]]:
         """Return (number, float32 vector) of those of the documents that have one."""
+        if (held := self._held.get((fingerprint, space))) is not None:
+            return [(num, held[num]) for num in dict.fromkeys(map(int, nums)) if num in held]
         return self._vectors(space, fingerprint, "vectors.num IN :nums", nums=[int(num) for num in nums])
 
     def vectors_between(self, space: Space, fingerprint: str, after: int, upto: int) -> list[tuple[int, bytes]]:
         """Return (number, float32 vector) of documents with numbers in a range, in order."""
+        if (held := self._held.get((fingerprint, space))) is not None:
+            return [(num, vector) for num, vector in held.items() if after < num <= upto]
         where = "vectors.num > :after AND vectors.num <= :upto ORDER BY vectors.num"
         return self._vectors(space, fingerprint, where, after=after, upto=upto)
+
+    def hold_vectors(self, fingerprint: str) -> None:
+        """Read all vectors of a namespace that has no segments yet, where each statement is sent to a server.
+
+        A search reads them anyway, one space after the other.
+        """
+        slot = self._heads.slots.get(fingerprint)
+        if slot is None or self._tx.engine == "sqlite" or (fingerprint, Space.TURN) in self._held:
+            return
+        if any(of == slot for _, of in self._heads.segments):
+            return
+        stored: dict[int, dict[int, bytes]] = {int(space): {} for space in Space if space is not Space.CLAIM}
+        for space, num, data in sorted(self._tx.rows(statements.VECTORS_OF, slot=slot, spaces=list(stored))):
+            stored[space][num] = data
+        own, statement = stored[Space.TURN], stored[Space.STATEMENT]
+        stored[Space.STATEMENT] = {num: data or own[num] for num, data in statement.items() if data or num in own}
+        for space, every in stored.items():
+            self._held[fingerprint, space] = dict(zip(every, unpack_vectors(list(every.values())), strict=True))
 
     def _vectors(self, space: Space, fingerprint: str, where: str, **values: object) -> list[tuple[int, bytes]]:
         slot = self._heads.slots.get(fingerprint)

@@ -85,7 +85,7 @@ class BlockRef:
 class Heads:
     """All cursors of a namespace, read in one statement, because a search needs all of them."""
 
-    ends: dict[str, int] = field(default_factory=dict)
+    ends: dict[str, int] = field(default_factory=partial(defaultdict, int))
     """The highest number in use, of turns, records and passages."""
     cursors: dict[str, int] = field(default_factory=dict)
     """All but those of compactions."""
@@ -387,6 +387,10 @@ class Transaction(Protocol):
 
     def is_named(self) -> bool:
         """Return whether the namespace exists and was not erased."""
+        ...
+
+    def is_missing(self) -> bool:
+        """Return whether there is nothing to read. Where that costs as much as reading, the answer is no."""
         ...
 
     def drop_name(self) -> None:

@@ -90,6 +90,8 @@ class PostgresDatabase:
         self._local = threading.local()
         """Of this thread: the read that it is inside of, if any (a snapshot inside of a snapshot sees the same moment),
         and its claims."""
+        self._found: set[UUID] = set()
+        """Namespaces that were read beside another and exist."""
         self._connections = share(self.address, settings)
         try:
             # Not from the pool, which would not say why it cannot connect.
@@ -112,7 +114,7 @@ class PostgresDatabase:
     def reading(self, namespace: str) -> Iterator[PostgresTransaction]:
         current: OpenConnection | None = getattr(self._local, "open", None)
         if current is not None:
-            yield PostgresTransaction(current, namespace, self.ns_of(namespace), self.secret)
+            yield PostgresTransaction(current, namespace, self.ns_of(namespace), self.secret, found=self._found)
             return
         with translated(self.location), self._transaction(_READ, self.ns_of(namespace)) as opened:
             self._local.open = opened

@@ -94,12 +94,14 @@ class PostgresTransaction:
         ns: UUID,
         secret: bytes,
         check_claim: Callable[[UUID], None] | None = None,
+        found: set[UUID] | None = None,
     ) -> None:
         self._open = opened
         self.namespace = namespace
         self.ns = ns
         self._secret = secret
         self._check_claim = check_claim
+        self._found = found
         self._end: int | None = None
         self.wrote: WrittenLine | None = None
         self.session_end: tuple[int, int, int] | None = None
@@ -205,6 +207,15 @@ class PostgresTransaction:
 
     def is_named(self) -> bool:
         return self.one("SELECT namespaces.name FROM namespaces WHERE namespaces.ns = :ns") is not None
+
+    def is_missing(self) -> bool:
+        """Ask only for a namespace beside another: that is `global`, which many stores do not have."""
+        if self._found is None or self.ns in self._found:
+            return False
+        if self.row("SELECT 1 FROM namespaces WHERE namespaces.ns = :ns") is None:
+            return True
+        self._found.add(self.ns)  # such a row is never deleted
+        return False
 
     def hold_log(self) -> int:
         if self._end is None:

@@ -239,6 +239,9 @@ class SqliteTransaction:
     def is_named(self) -> bool:
         return self.connection.execute("SELECT 1 FROM namespaces WHERE ns = ?", (self.ns,)).fetchone() is not None
 
+    def is_missing(self) -> bool:
+        return False
+
     def hold_log(self) -> int:
         if self.ns == NO_NAMESPACE or not self.is_named():
             self._name()
