@@ -17,9 +17,8 @@ from holdfast.admit import floor as junk
 from holdfast.admit.secrets import mask
 from holdfast.gate.durability import weigh_apart
 from holdfast.gate.own_words import own_words
-from holdfast.gate.reader import READER_VERSION, SentenceReading, read_sentences
+from holdfast.gate.reader import READER_VERSION, SentenceReading, asks_for_good, read_sentences, releases
 from holdfast.model import Kind, Provenance, Role, Turn
-from holdfast.rules.detect import asks_for_good, releases
 from holdfast.settings import AdmitSettings
 from holdfast.text.time import read_spans
 from holdfast.text.words import sentences

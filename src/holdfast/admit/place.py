@@ -14,9 +14,9 @@ from holdfast.admit.extract import AdmitWeights, Candidate
 from holdfast.admit.ledger import Ledger
 from holdfast.admit.merge import Add, Drop, Likeness, Merge, Neighbour, Statement, Supersede, Verdict, compare
 from holdfast.admit.merge import decide as decide_merge
+from holdfast.gate.reader import releases
 from holdfast.model import Decision, Kind, Record, Turn
 from holdfast.models.embedder import Embedder
-from holdfast.rules.detect import releases
 from holdfast.settings import Settings, tuned
 from holdfast.store.types import Changes, NewRecord, RecordMerge, RecordRetirement
 

@@ -306,3 +306,27 @@ def relation_of(old: str, new: str) -> tuple[float, ...]:
     logits = _network().run(pair_tokens(old, new))[0, -len(RELATIONS) :].astype(np.float64)
     shares = np.exp(logits - logits.max())
     return tuple(round(float(one), 4) for one in shares / shares.sum())
+
+
+# --- forms that say enough by themselves
+
+_STANDING = re.compile(
+    r"(?:could|can|would|will) you\b.{0,200}\b(?:from now on|in (?:the )?future|going forward|always|every time)\b",
+    re.IGNORECASE,
+)
+_RELEASE = re.compile(
+    r"\byou (?:can|may)\b.{0,80}\b(?:again|now|any ?more)\b|\byou (?:can|may) (?:stop|drop|forget|skip|ignore)\b"
+    r"|\bno longer (?:needed|necessary|applies)\b|\b(?:allowed|permitted|fine|all right|ok(?:ay)?) again\b"
+    r"|\brule\b.{0,30}\b(?:dead|over|lifted|gone|off)\b|\bforget (?:about )?(?:the|that) (?:rule|thing)\b",
+    re.IGNORECASE,
+)
+
+
+def asks_for_good(sentence: str) -> bool:
+    """Return True for a question that asks for something from now on: "could you always …?"."""
+    return _STANDING.match(sentence) is not None
+
+
+def releases(sentence: str) -> bool:
+    """Return True for a sentence that lifts a rule: "you can drop the two lines now"."""
+    return _RELEASE.search(sentence) is not None

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from holdfast.gate.own_words import own_words
-from holdfast.gate.reader import SentenceReading, read_sentences
+from holdfast.gate.reader import SentenceReading, asks_for_good, read_sentences
 
 NORM, NORM_IN_DOUBT = 0.25, 0.2
 """Probabilities from which a sentence is a norm, and may be one: on two lists by strangers recall is .96 at .25, at a
@@ -72,29 +72,7 @@ def norms(text: str, in_doubt: bool = False, own: float = 0.0) -> list[Norm]:
     return [_norm(one) for one in read if one.own >= own and _is_norm(text, one, least, page or len(read) == 1)]
 
 
-_STANDING = re.compile(
-    r"(?:could|can|would|will) you\b.{0,200}\b(?:from now on|in (?:the )?future|going forward|always|every time)\b",
-    re.IGNORECASE,
-)
 _ITEM = re.compile(r"[ \t]*(?:[-*+•–—]|\d{1,3}[.)]|\([a-z\d]{1,3}\))[ \t]")
-
-
-def asks_for_good(sentence: str) -> bool:
-    """Return True for a question that asks for something from now on: "could you always …?"."""
-    return _STANDING.match(sentence) is not None
-
-
-_RELEASE = re.compile(
-    r"\byou (?:can|may)\b.{0,80}\b(?:again|now|any ?more)\b|\byou (?:can|may) (?:stop|drop|forget|skip|ignore)\b"
-    r"|\bno longer (?:needed|necessary|applies)\b|\b(?:allowed|permitted|fine|all right|ok(?:ay)?) again\b"
-    r"|\brule\b.{0,30}\b(?:dead|over|lifted|gone|off)\b|\bforget (?:about )?(?:the|that) (?:rule|thing)\b",
-    re.IGNORECASE,
-)
-
-
-def releases(sentence: str) -> bool:
-    """Return True for a sentence that lifts a rule: "you can drop the two lines now"."""
-    return _RELEASE.search(sentence) is not None
 
 
 def _is_norm(text: str, one: SentenceReading, least: float, whole: bool) -> bool:

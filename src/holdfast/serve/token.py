@@ -102,7 +102,7 @@ def is_cookie(token: str, value: object) -> bool:
 
 
 class EndedLogins:
-    """Logins that were ended: their cookies are worth nothing, whoever copied them.
+    """Logins that were ended: their cookies are worth nothing, even if somebody copied them.
 
     They are kept in a file, so that all processes of a server know them, after a restart too.
     """

@@ -167,7 +167,7 @@ def _open_target(target: Source) -> Iterator[BinaryIO]:
         try:
             with given.open("wb") as file:
                 yield file
-        except BrokenPipeError:  # whoever read has enough
+        except BrokenPipeError:  # the reader has enough
             raise
         except OSError as error:
             raise InputError(f"cannot write {given}: {error.strerror or error}") from error

@@ -91,7 +91,7 @@ class PostgresDatabase:
         """Of this thread: the read that it is inside of, if any (a snapshot inside of a snapshot sees the same moment),
         and its claims."""
         self._found: set[UUID] = set()
-        """Namespaces that were read beside another and exist."""
+        """Other namespaces that were read in the same call and exist."""
         self._connections = share(self.address, settings)
         try:
             # Not from the pool, which would not say why it cannot connect.

@@ -209,7 +209,7 @@ class PostgresTransaction:
         return self.one("SELECT namespaces.name FROM namespaces WHERE namespaces.ns = :ns") is not None
 
     def is_missing(self) -> bool:
-        """Ask only for a namespace beside another: that is `global`, which many stores do not have."""
+        """Ask only for a second namespace: that is `global`, which many stores do not have."""
         if self._found is None or self.ns in self._found:
             return False
         if self.row("SELECT 1 FROM namespaces WHERE namespaces.ns = :ns") is None:
