@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import product
 from urllib.parse import urlsplit
 
 from psycopg import sql
@@ -21,9 +22,12 @@ def database_of(url: str) -> str:
 def set_for_role(server: Server, url: str, **settings: str) -> Iterator[None]:
     """Open connections of the plain role to this database with these settings, in the block."""
     role, database = sql.Identifier(ROLE), sql.Identifier(database_of(url))
-    for name, value in settings.items():
-        server.run(sql.SQL("ALTER ROLE {} IN DATABASE {} SET {} = {}").format(role, database, sql.SQL(name), value))
+    # Citus does not pass it on, and a function that writes runs on a node.
+    servers = server.everywhere() if "default_transaction_read_only" in settings else [server]
+    for one, (name, value) in product(servers, settings.items()):
+        one.run(sql.SQL("ALTER ROLE {} IN DATABASE {} SET {} = {}").format(role, database, sql.SQL(name), value))
     try:
         yield
     finally:
-        server.run(sql.SQL("ALTER ROLE {} IN DATABASE {} RESET ALL").format(role, database))
+        for one in servers:
+            one.run(sql.SQL("ALTER ROLE {} IN DATABASE {} RESET ALL").format(role, database))

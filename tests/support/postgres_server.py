@@ -74,6 +74,10 @@ class Server:
         """Return a program of its version, such as pg_dump; of an existing server, the one on the path."""
         return name
 
+    def everywhere(self) -> list[Server]:
+        """Return this server and, of a cluster, its nodes."""
+        return [self]
+
     def url_of(self, name: str) -> str:
         return self._url(name, f"{ROLE}:plain")
 
@@ -120,6 +124,9 @@ class Cluster(Server):
         self.run(sql.SQL("ALTER DATABASE {} SET citus.shard_count = {}").format(sql.Identifier(name), _SHARDS))
         self.run(sql.SQL("CREATE SCHEMA holdfast AUTHORIZATION {}").format(sql.Identifier(ROLE)), name)
         return url
+
+    def everywhere(self) -> list[Server]:
+        return [self, *self._workers]
 
     def drop_database(self, name: str) -> None:
         super().drop_database(name)

@@ -170,8 +170,8 @@ def test_a_flush_that_makes_no_progress_says_so_and_the_doctor_repairs_it(memory
     """Two views that are not equally far are never read on: a version once renamed the cursor of one of them."""
     memory.ingest("I moved to Lisbon in May.")
     memory.flush()
-    behind = "UPDATE cursors SET done = 0 WHERE ns = :ns AND stage LIKE 'vectors:told:%'"
-    memory._store.database.write("ana", lambda tx: tx.execute(behind))
+    behind = "UPDATE cursors SET done = 0 WHERE ns = :ns AND stage LIKE :stage"
+    memory._store.database.write("ana", lambda tx: tx.execute(behind, stage="vectors:told:%"))
     with pytest.raises(ModelUnavailable, match="no progress"):
         memory.flush()
     memory.rebuild()

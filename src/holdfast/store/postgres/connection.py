@@ -33,12 +33,14 @@ _CLOSE_S = 1.0  # how long a closing pool waits for its threads
 
 # Every row is found by the index of its namespace. Without statistics, as in a store that was just filled, the planner
 # would sometimes read whole tables instead, and keep such a plan for a prepared statement. The rest is what this engine
-# relies on and a role, a database or a server may have set otherwise. The last is for Citus, and means nothing without
-# it: the nodes must hear whose rows a transaction may see (SET LOCAL holdfast.ns), or the store looks empty.
+# relies on and a role, a database or a server may have set otherwise; Citus writes values for its nodes in the forms of
+# the third and fourth line. The last setting is for Citus and means nothing without it: nodes must hear whose rows a
+# transaction may see (SET LOCAL holdfast.ns), or the store looks empty.
 _SETTINGS = sql.SQL(
     "SET search_path TO {schema}; SET statement_timeout = {statement_ms}; SET lock_timeout = {lock_ms}; SET jit = off;"
     " SET synchronous_commit = {synced}; SET client_encoding = 'UTF8'; SET timezone = 'UTC'; SET row_security = on;"
-    " SET default_transaction_isolation = 'read committed'; SET array_nulls = on;"
+    " SET default_transaction_isolation = 'read committed'; SET array_nulls = on; SET datestyle = 'ISO';"
+    " SET bytea_output = 'hex'; SET standard_conforming_strings = on; SET extra_float_digits = 1;"
     " SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off;"
     " SET enable_material = off; SET plan_cache_mode = auto; SET citus.propagate_set_commands = 'local'"
 )
