@@ -239,7 +239,11 @@ _ORDERS = re.compile(
 )
 """A short order out of the blue, which the reader takes for a norm and no rule: "Never book flights before 9 am"."""
 _SURE_NORM = 0.9
-_STANDS = re.compile(r"\bfrom now on\b|\byou\b.{0,30}\b(?:always|never|every time)\b", re.IGNORECASE)
+_STANDS = re.compile(
+    r"^(?:(?:and|so|but|please|also)[, ]+){0,3}(?:never(?! mind)|always)\b|\bfrom now on\b"
+    r"|\byou\b.{0,30}\b(?:always|never|every time)\b",
+    re.IGNORECASE,
+)
 """… and a norm with words that make it stand: "You must always give distances in miles"."""
 _PRONOUN = re.compile(
     r"(?:(?:and|but|so|also) ){0,3}(?:he|she|it|they|that|those|these|his|her|their|its)\b", re.IGNORECASE
