@@ -20,7 +20,7 @@ def statements_of(module: object) -> dict[str, str]:
     return {
         name: value
         for name, value in vars(module).items()
-        if isinstance(value, str) and value.startswith(("SELECT", "WITH"))
+        if isinstance(value, str) and value.startswith(("SELECT", "WITH")) and not name.startswith("POSTGRES_")
     }
 
 

@@ -590,7 +590,7 @@ class Snapshot:
         if any(of == slot for _, of in self._heads.segments):
             return
         stored: dict[int, dict[int, bytes]] = {int(space): {} for space in Space if space is not Space.CLAIM}
-        for space, num, data in sorted(self._tx.rows(statements.VECTORS_OF, slot=slot, spaces=list(stored))):
+        for space, num, data in sorted(self._tx.rows(statements.POSTGRES_VECTORS, slot=slot, spaces=list(stored))):
             stored[space][num] = data
         own, statement = stored[Space.TURN], stored[Space.STATEMENT]
         stored[Space.STATEMENT] = {num: data or own[num] for num, data in statement.items() if data or num in own}

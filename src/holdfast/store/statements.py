@@ -134,7 +134,8 @@ DOCUMENTS_OF = {
 # The vector of the statements of a turn may be that of the turn, and is then stored empty (AS_TURN).
 STATEMENT_VECTOR = f"""CASE WHEN length(vectors.data) > 0 THEN vectors.data ELSE (SELECT own.data FROM vectors AS own
     WHERE own.ns = :ns AND own.slot = :slot AND own.space = {int(Space.TURN)} AND own.num = vectors.num) END"""
-VECTORS_OF = """SELECT vectors.space, vectors.num, vectors.data FROM vectors
+# SQLite, which packs a key into one number, reads the vectors of one space at a time.
+POSTGRES_VECTORS = """SELECT vectors.space, vectors.num, vectors.data FROM vectors
     WHERE vectors.ns = :ns AND vectors.slot = :slot AND vectors.space IN :spaces"""
 IN_SPACE = "WHERE vectors.ns = :ns AND vectors.slot = :slot AND vectors.space = :space"
 

@@ -107,7 +107,7 @@ def test_a_session_page_shows_turns_in_order(site: Site) -> None:
 def test_the_timeline_opens_at_a_given_day(site: Site) -> None:
     fill(site, 40)
     text = site.get("/inspector/timeline?day=2026-05-01").text
-    assert "number 23 is green" in text and "number 24 is green" not in text
+    assert "number 23 green?" in text and "number 24 green?" not in text
     assert site.get("/inspector/timeline?day=soon").status == 422
 
 
