@@ -167,9 +167,7 @@ def read_pool(view: Snapshot, namespace: str, space: Space, cache: BlockCache, m
 
 _MOST_WAITING = 512
 """Documents outside the index that a search looks at, the newest. While an import is derived there may be thousands:
-reading each at 50 µs would take longer than a turn may."""
-_MOST_WEIGHED = 128
-"""Of these, the ones whose sentences are weighed at 150 µs each: as many as wait when no import is under way."""
+reading each at 200 µs would take longer than a turn may."""
 
 
 def _newest(view: Snapshot, space: Space, done: int) -> Sequence[Document]:
@@ -180,11 +178,7 @@ def _wait_all(documents: Sequence[Document], before: _Known | None, max_chars: i
     """Return the waiting documents as they will be indexed; those that were read before are not read again."""
     known = {} if before is None else dict(zip([one.num for one in before.documents], before.pool.waiting, strict=True))
     same = {} if before is None else {document.num: document for document in before.documents}
-    first = len(documents) - _MOST_WEIGHED
-    return [
-        known[one.num] if one.num in known and same[one.num] == one else _wait(one, max_chars, number >= first)
-        for number, one in enumerate(documents)
-    ]
+    return [known[one.num] if one.num in known and same[one.num] == one else _wait(one, max_chars) for one in documents]
 
 
 def _fresh(view: Snapshot, space: Space, known: _Known, indexed: bool, done: int) -> Sequence[Document] | None:
@@ -219,13 +213,13 @@ def narrowed(pool: Pool, gone: Sequence[int], sort: int | None = None) -> Pool:
     )
 
 
-def _wait(document: Document, max_chars: int, weighed: bool) -> Waiting:
+def _wait(document: Document, max_chars: int) -> Waiting:
     """A waiting document as it will be indexed."""
     counts = term_counts(document.text[:max_chars])
     held = {term: min(count, 255) for term, count in counts.items()}  # so that indexing changes no score
     for term in speaker_terms(document.speaker) if document.speaker else ():
         held.setdefault(term, 1)
-    return Waiting(document.num, held, counts.total(), marks_of(document.text), prior_of(document) if weighed else 0)
+    return Waiting(document.num, held, counts.total(), marks_of(document.text), prior_of(document))
 
 
 def _assemble(view: Snapshot, space: Space, refs: Sequence[BlockRef]) -> tuple[_Known, int]:
