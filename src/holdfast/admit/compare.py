@@ -37,7 +37,7 @@ def is_replaced(old: str, sentence: str, said: str, least: float) -> bool:
 
     The reader judges the statement against the whole turn, which says more about a change than one sentence of it.
     Nearness decides with it: at a recall of .4 the reader alone is right in 31 % of its findings, with nearness in 51 %
-    (four lives, each judged by weights fitted to the other three, when a contradiction still counted half).
+    (four lives, each judged by weights fitted to the other three).
     """
     if not _readable(old, said) or _folded(old) in _folded(said):
         return False

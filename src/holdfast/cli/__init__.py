@@ -11,7 +11,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code: 0 done, 1 unknown id, 2 usage or other error, 130 Ctrl-C."""
     args = list(sys.argv[1:] if argv is None else argv)
     # Before numpy is loaded: its threads wait for each other in a loop. On two busy cores an import took 11 times as
-    # long with two of them, and a hook .08 s longer; on idle ones they gain nothing, for our matrices are small.
+    # long with two of them, and a hook .08 s longer.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if args[:1] == ["hook"]:  # started by a host with every turn: nothing else is loaded
         from holdfast.connect.hook import main as run_hook
