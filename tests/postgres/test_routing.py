@@ -84,7 +84,7 @@ def answers_without_predicate(url: str, forgotten: list[Any]) -> list[object]:
                 connection.execute(f"SET LOCAL holdfast.ns = '{ns}'".encode())
                 try:
                     cursor = connection.execute(forgetting.encode(), statement.values)
-                    found.append(sorted(map(str, cursor.fetchall())) if cursor.description else cursor.rowcount)
+                    found.append(_answer(cursor, forgetting))
                 except psycopg.errors.UniqueViolation as error:  # it writes what its own namespace holds since then
                     found.append(str(error))
                 except (psycopg.errors.FeatureNotSupported, psycopg.errors.InternalError_) as error:
@@ -93,6 +93,16 @@ def answers_without_predicate(url: str, forgotten: list[Any]) -> list[object]:
     finally:
         database.close()
     return found
+
+
+def _answer(cursor: psycopg.Cursor[Any], sent: str) -> object:
+    if not cursor.description:
+        return cursor.rowcount
+    rows = sorted(map(str, cursor.fetchall()))
+    if "LIMIT" in sent and "ORDER BY" not in sent:  # which of the rows come is the planner's choice
+        assert "zeppelin" not in str(rows)
+        return len(rows)
+    return rows
 
 
 def test_without_a_namespace_there_are_no_rows_at_all(lived: Lived) -> None:
