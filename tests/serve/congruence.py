@@ -89,6 +89,7 @@ def calls(known: Mapping[str, str]) -> list[tuple[str, Payload]]:
         ("flush", {"timeout": 30.0}),
         ("ingest", {"text": "I bought a bell for the boat", "session": "s2", "key": "b", "at": "2026-05-06T09:00:00Z"}),
         ("ingest", {"text": "beat", "heartbeat": True}),
+        ("flush", {"timeout": 30.0}),  # a repeated key answers with the turn as it is by then, gate signals and all
         (
             "ingest_many",
             {"messages": [user("I bought a bell for the boat", key="b"), user("and a rope")], "session": "s2"},
