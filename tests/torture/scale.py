@@ -20,7 +20,7 @@ from tests.torture.test_kill import check_kills
 from tests.torture.test_power import DURABLE, lost_in_cuts, record
 from tests.torture.test_two_writers import check_lives
 
-KILLS, CUTS, COMPARISONS = 100, 500, 25
+KILLS, CUTS, COMPARISONS = 50, 250, 10
 """In one store."""
 
 
@@ -29,13 +29,13 @@ def kill(folder: Path, seed: int) -> None:
 
 
 def cut(folder: Path, seed: int) -> None:
-    tape = record(folder / "memory.db", 200 + 50 * (seed % 9), DURABLE)
+    tape = record(folder / "memory.db", 40 + 20 * (seed % 9), DURABLE)
     lost = lost_in_cuts(tape, folder, CUTS, seed)
     assert lost == 0, f"{lost} acknowledged turns were lost in {CUTS} power cuts"
 
 
 def compare(folder: Path, seed: int) -> None:
-    check_lives(folder, seed, COMPARISONS)
+    check_lives(folder, seed, COMPARISONS, longest=0.5)
 
 
 def run(name: str, one: Callable[[Path, int], None], wanted: int, each: int, progress: Path) -> None:

@@ -12,7 +12,7 @@ from holdfast.index.blocks import IndexSizes
 from holdfast.memory import Memory
 from holdfast.settings import Settings, StoreSettings
 from holdfast.testing import HashEmbedder
-from tests.torture.powercut import Acknowledged, Sync, Tape, noting_disk
+from tests.torture.powercut import Acknowledged, Sync, Tape, Write, noting_disk
 
 DURABLE = Settings(_tuning=(IndexSizes(tail=4, vector_tail=4, batch=16),))
 CARELESS = replace(DURABLE, store=StoreSettings(durable=False))
@@ -56,6 +56,24 @@ def lost_in_cuts(tape: Tape, folder: Path, cuts: int, seed: int) -> int:
 def test_forty_power_cuts_lose_no_acknowledged_turn(tmp_path: Path) -> None:
     tape = record(tmp_path / "memory.db", 120, DURABLE)
     assert lost_in_cuts(tape, tmp_path, 40, seed=1) == 0
+
+
+@pytest.mark.requirement("INV-1")
+def test_power_cuts_while_the_store_is_created_leave_one_that_opens(tmp_path: Path) -> None:
+    """Its first page is torn and a journal lies beside it: SQLite's to roll back, not ours to call damaged."""
+    tape = record(tmp_path / "memory.db", 1, DURABLE)
+    first = next(place for place, event in enumerate(tape.events) if isinstance(event, Acknowledged))
+    journalled = {event.name for event in tape.events[:first] if isinstance(event, Write)}
+    assert "memory.db-journal" in journalled
+    page = next(
+        place for place, event in enumerate(tape.events) if isinstance(event, Write) and event.name == "memory.db"
+    )
+    for seed in range(40):
+        here = tmp_path / f"cut {seed}"
+        here.mkdir()
+        assert tape.cut(page + 1, here, random.Random(seed)) == []
+        with Memory(here / "memory.db", "ana", embedder="none", settings=CARELESS) as memory:
+            assert memory.ingest("the power is back").index == 0
 
 
 @pytest.mark.long

@@ -27,13 +27,13 @@ PATIENT = replace(QUICK, context=ContextSettings(deadline_s=30.0, embedder_s=10.
 """A context that ran out of time on a busy machine is no difference."""
 
 
-def check_lives(folder: Path, seed: int, kills: int) -> None:
+def check_lives(folder: Path, seed: int, kills: int, longest: float = 1.0) -> None:
     path, chance = folder / "memory.db", random.Random(f"kills {seed}")
     with Memory(path, "ana", embedder=HashEmbedder(), settings=QUICK) as memory:
         memory.ingest("My sister Rosa lives in Porto.", session="a")
     for run in range(kills):
         children = [start("live_until_killed", path, f"{seed}-{run}-{number}") for number in range(2)]
-        acts = [kill_after(child, chance.uniform(0.2, 1.0)) for child in children]
+        acts = [kill_after(child, chance.uniform(0.1, longest)) for child in children]
         assert any(acts) or run  # somebody wrote
         compare(path, folder, f"{seed}-{run}")
 

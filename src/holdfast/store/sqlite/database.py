@@ -521,8 +521,8 @@ def _check_path(path: Path) -> bool:
 
 def _check_length(path: Path) -> None:
     """Raise an error for a truncated file: its header counts more pages than it has."""
-    if path.with_name(path.name + "-wal").exists():
-        return  # pages may still be in the WAL; and closing the file here would drop SQLite's locks of this process
+    if any(path.with_name(path.name + suffix).exists() for suffix in ("-wal", "-journal")):
+        return  # SQLite puts its pages in order first; and closing the file here would drop its locks of this process
     size = path.stat().st_size
     if size == 0:
         return
