@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing
 from dataclasses import replace
 from types import TracebackType
-from typing import TYPE_CHECKING, BinaryIO, Literal, Self, overload
+from typing import TYPE_CHECKING, BinaryIO, Literal, Self, TypeVar, overload
 
 from holdfast.engine import Engine, Progress, open_guarded
 from holdfast.errors import BadText, Closed, FlushTimeout, InputError, ModelError, NotFound, StoreError
@@ -93,6 +93,7 @@ _EMBEDDER_S = 2.0  # that a search waits for the vector of its question
 _STANDING_TOKENS = 500  # the frame takes 200, the rest is about ten short records
 
 _log = logging.getLogger("holdfast")
+_Place = TypeVar("_Place")
 
 DEFAULT_SESSION = "default"
 _ALL_TOKENS = 10**15  # no prompt has more, and a float holds it exactly
@@ -117,6 +118,7 @@ class Memory:
             namespace, session_key=session_key, agent=agent, default=known.namespace, settings=known.log
         )
         place = default_location() if location is None else location
+        place = place if isinstance(place, str) else _path("location", place)
         self._start(Engine.share(place, embedder, known, clock), name)
 
     def _start(self, engine: Engine, namespace: str) -> None:
@@ -286,6 +288,8 @@ class Memory:
         message of plain text, one for each other content part (docs/reference/content.md). All messages are checked
         before the first is written.
         """
+        if not isinstance(messages, Iterable):
+            raise InputError(f"messages must be a list of messages, not {type(messages).__name__}")
         now = self._shared.clock()
         session = self._session(session)
         read = [
@@ -595,7 +599,7 @@ class Memory:
         if isinstance(old, Turn):
             raise InputError(f"{noun_id} is a turn, which is kept as it was said; forget it, or remember a new text")
         new_kind = old.kind.value if kind is None else _read_kind(kind).value
-        if text is not None and (text.strip(), new_kind) == (old.text.strip(), old.kind.value):
+        if isinstance(text, str) and (text.strip(), new_kind) == (old.text.strip(), old.kind.value):
             text = None
         given = {"corrects": old.id} if text is not None or kind is not None else {"pins": old.id}
         made = self.remember(old.text if text is None else text, new_kind, metadata=given, origin=origin)
@@ -855,21 +859,22 @@ class Memory:
         from holdfast.upkeep.doctor import audit_file
 
         known = settings or load_settings()
-        return audit_file(
-            path, open_guarded(known.embedder.profile if embedder is None else embedder, known), known, utc_now()
-        )
+        guarded = open_guarded(known.embedder.profile if embedder is None else embedder, known)
+        return audit_file(_path("path", path), guarded, known, utc_now())
 
     def export(self, path: str | os.PathLike[str] | BinaryIO, progress: Progress | None = None) -> ExportResult:
         """Write this namespace's log to a JSONL file: every turn and act, in order (docs/how-to/transfer.md)."""
         from holdfast.upkeep.transfer import export_log
 
-        return export_log(self._store, self.namespace, path, self._shared.clock(), progress)
+        target = _path("path", path, "write")
+        return export_log(self._store, self.namespace, target, self._shared.clock(), progress)
 
     def import_file(self, path: str | os.PathLike[str] | BinaryIO, progress: Progress | None = None) -> ImportResult:
         """Import the log of an export: all of it or nothing, and only what is not here yet."""
         from holdfast.upkeep.transfer import import_log
 
-        made = import_log(self._store, self.namespace, path, self._settings, self._redaction, progress)
+        source = _path("path", path, "read")
+        made = import_log(self._store, self.namespace, source, self._settings, self._redaction, progress)
         self._engine.worker.wake(self.namespace)
         return made
 
@@ -926,7 +931,7 @@ class Memory:
         """Copy the whole store, every namespace in it, while others write; the copy is checked."""
         from holdfast.upkeep.backup import back_up
 
-        return back_up(self._store, path, progress)
+        return back_up(self._store, _path("path", path), progress)
 
     @staticmethod
     def copy(
@@ -944,7 +949,7 @@ class Memory:
         from holdfast.upkeep.transfer import chosen_namespaces, copy_namespaces
 
         known = settings or load_settings()
-        place = os.fspath(source)
+        place, target = os.fspath(_path("source", source)), _path("target", target)
         if "://" not in place and not os.path.exists(place):
             raise InputError(f"there is no store at {place} to copy from")
         with closing(open_store(source, known.store)) as here:
@@ -962,8 +967,8 @@ class Memory:
         """Replace the store by a checked copy of a backup; with `force` an existing store is renamed and kept."""
         from holdfast.upkeep.backup import restore
 
-        place = default_location() if location is None else location
-        return restore(backup, place, load_settings().store, utc_now(), force, progress)
+        place = default_location() if location is None else _path("location", location)
+        return restore(_path("backup", backup), place, load_settings().store, utc_now(), force, progress)
 
 
 def _read_indexes(view: Snapshot, session: str, indexes: Sequence[int]) -> dict[int, Turn]:
@@ -985,6 +990,16 @@ def _rule_files(rules: Iterable[str | os.PathLike[str]] | str | os.PathLike[str]
         raise InputError(f"rules must be a path of a rule file, or a list of them, not {rules!r:.80}") from error
 
 
+def _path(what: str, path: _Place, stream: str = "") -> _Place:
+    """Return a path that was given, or a stream with that method."""
+    try:
+        if b"\0" not in os.fsencode(path) if isinstance(path, str | os.PathLike) else hasattr(path, stream):
+            return path
+    except UnicodeEncodeError:
+        pass  # half of a character
+    raise InputError(f"{what} must be a path, given as text or a Path, not {path!r:.80}")
+
+
 def _tokens(what: str, tokens: int) -> int:
     if isinstance(tokens, bool) or not isinstance(tokens, int) or tokens < 1:
         raise InputError(f"{what} must be a whole number of tokens from 1, not {tokens!r}")
@@ -993,7 +1008,7 @@ def _tokens(what: str, tokens: int) -> int:
 
 def _read_kind(kind: str, *also: str) -> Kind:
     """Convert a name to a kind; the error also names `also`, which the caller has checked before."""
-    if kind not in set(Kind):
+    if not isinstance(kind, str) or kind not in set(Kind):
         raise InputError(f"unknown kind {kind!r}: use one of {', '.join((*Kind, *also))}")
     return Kind(kind)
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
 from holdfast.context.render import ContextFrame
 from holdfast.errors import InputError
 from holdfast.models.tokens import TokenEstimator
 from holdfast.results import Tier
+from tests.support.memories import OpenMemory, user
 
 SECRET = bytes(range(32))
 
@@ -53,3 +56,24 @@ def test_the_words_take_at_most_60_tokens_the_same_in_every_store() -> None:
 @pytest.mark.requirement("CTX-7")
 def test_the_words_are_the_same_bytes_every_time() -> None:
     assert ContextFrame.of(SECRET, "s1").opening.encode() == ContextFrame.of(SECRET, "s1").opening.encode()
+
+
+@pytest.mark.requirement("CTX-6", "TRUST-5")
+def test_the_same_chat_in_two_stores_gives_the_same_context(open_memory: OpenMemory) -> None:
+    """Secrets and ids differ from store to store; their lengths do not, and the reader sees no id."""
+    now = datetime(2026, 5, 4, 9, tzinfo=UTC)
+    said = ["My sister Anna lives in Milan.", "I work as a nurse.", "Never deploy on Fridays.", "I like green tea."] * 3
+    blocks, ids = [], set()
+    for number in range(4):
+        memory = open_memory(file=f"{number}.db", clock=lambda: now)
+        memory.ingest_many([user(f"{text} Note {place}.") for place, text in enumerate(said)], session="s")
+        memory.remember("My cat is called Tom.")
+        memory.flush()
+        block = memory.context([user("Where does my sister Anna live?")], session="t", budget=300).text
+        nouns = [one.id for one in memory.recent()] + [one.id for one in memory.records()]
+        assert not any(noun in block for noun in nouns)
+        mark = block.split()[1]
+        assert len(mark) == 12 and mark.isalpha() and block.count(mark) >= 3
+        blocks.append(block.replace(mark, "mark"))
+        ids.add(tuple(sorted(len(noun) for noun in nouns)))
+    assert len(set(blocks)) == 1 and "Milan" in blocks[0] and len(ids) == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import unicodedata
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -236,3 +237,51 @@ def test_any_text_and_metadata_come_back_as_they_were(
     if kept.text == text:  # else the key came before, and the first is kept
         assert mine[0].metadata == kept.metadata
     memory.search(text)
+
+
+NOT_TEXT = (b"bytes", 7, ["a"], {"a": 1}, object())
+TAKES_TEXT: dict[str, Callable[[Memory, Any], object]] = {
+    "search": lambda memory, value: memory.search(value),
+    "search by kind": lambda memory, value: memory.search("words", kind=value),
+    "search in a session": lambda memory, value: memory.search("words", session=value),
+    "context": lambda memory, value: memory.context(value),
+    "ingest as": lambda memory, value: memory.ingest("words", role=value),
+    "key": lambda memory, value: memory.ingest("words", key=value),
+    "time": lambda memory, value: memory.ingest("words", at=value),
+    "remember": lambda memory, value: memory.remember(value),
+    "remember as": lambda memory, value: memory.remember("words", value),
+    "update": lambda memory, value: memory.update(memory.records()[0].id, value),
+    "get": lambda memory, value: memory.get(value),
+    "forget": lambda memory, value: memory.forget(value),
+    "why": lambda memory, value: memory.why(value),
+    "history": lambda memory, value: memory.history(value),
+    "thread": lambda memory, value: memory.thread(value),
+    "recent by kind": lambda memory, value: memory.recent(kind=value),
+    "erase": lambda memory, value: memory.erase(session=value),
+    "erase all": lambda memory, value: memory.erase(namespace=value),
+    "themes": lambda memory, value: memory.themes(since=value),
+    "gating scalar": lambda memory, value: memory.gating_scalar(value),
+    "export": lambda memory, value: memory.export(value),
+    "import": lambda memory, value: memory.import_file(value),
+    "backup": lambda memory, value: memory.backup(value),
+    "restore": lambda memory, value: memory.restore(value, "elsewhere.db"),
+    "copy": lambda memory, value: memory.copy(value, "elsewhere.db"),
+    "audit": lambda memory, value: memory.audit(value),
+    "open": lambda memory, value: Memory(value, "ana"),
+    "namespace": lambda memory, value: Memory("elsewhere.db", value),
+}
+
+
+@pytest.mark.requirement("SAFE-4")
+@pytest.mark.parametrize("verb", TAKES_TEXT)
+def test_what_is_no_text_is_an_input_error_that_says_so(memory: Memory, verb: str) -> None:
+    memory.remember("My cat is called Tom.")
+    for value in NOT_TEXT:
+        with pytest.raises(InputError, match=r"not |unknown|exactly one"):
+            TAKES_TEXT[verb](memory, value)
+    if verb in ("search", "get", "thread", "export", "remember"):
+        with pytest.raises(InputError, match="None"):
+            TAKES_TEXT[verb](memory, None)
+    assert [one.text for one in memory.records()] == ["My cat is called Tom."]
+    with pytest.raises(InputError, match="list of messages, not NoneType"):
+        memory.ingest_many(None)  # type: ignore[arg-type]

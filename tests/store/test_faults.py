@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,6 +16,7 @@ import pytest
 
 from holdfast.errors import HoldfastError, InputError, StoreError
 from holdfast.memory import Memory
+from holdfast.settings import JanitorSettings
 from holdfast.testing import HashEmbedder
 from tests.support.memories import QUICK, texts, user
 
@@ -75,6 +78,20 @@ def test_a_write_is_not_acknowledged_into_files_that_are_gone(tmp_path: Path, fa
             memory.ingest("This is not.")
         with pytest.raises(StoreError):
             memory.remember("Nor is this.")
+
+
+@pytest.mark.requirement("SAFE-4")
+@pytest.mark.parametrize("times", [None, (0, 0)])
+def test_a_new_time_of_the_file_alone_stops_no_write(tmp_path: Path, times: tuple[int, int] | None) -> None:
+    path = filled(tmp_path / "memory.db")
+    with opened(path) as memory:
+        memory.ingest("This is kept.")
+        os.utime(path, times)
+        memory.ingest("This too.")
+        memory.flush()
+        shutil.copyfile(filled(tmp_path / "another.db", ["Something else."]), path)
+        with pytest.raises(StoreError, match="nothing of this write was kept"):
+            memory.ingest("This is not.")
 
 
 CHECKPOINTS = """
@@ -170,7 +187,8 @@ def test_an_export_to_a_full_device_says_so(tmp_path: Path) -> None:
 @pytest.mark.parametrize("year", [1, 1969, 9999])
 def test_a_clock_that_is_wrong_breaks_nothing(tmp_path: Path, year: int) -> None:
     now = datetime(year, 1, 1, tzinfo=UTC)
-    with Memory(tmp_path / "m.db", "ana", embedder=HashEmbedder(), settings=QUICK, clock=lambda: now) as memory:
+    settings = replace(QUICK, janitor=JanitorSettings())
+    with Memory(tmp_path / "m.db", "ana", embedder=HashEmbedder(), settings=settings, clock=lambda: now) as memory:
         turn = memory.ingest("I moved to Bergen yesterday.")
         record = memory.remember("Never deploy on Fridays.", "guidance")
         memory.flush()
@@ -179,6 +197,8 @@ def test_a_clock_that_is_wrong_breaks_nothing(tmp_path: Path, year: int) -> None
         assert memory.search("Where did I live three years ago?")
         assert "Fridays" in memory.context([user("Shall I deploy?")]).text
         assert memory.doctor().findings and memory.themes(since=None) is not None
+        assert memory.themes().until is None and texts(memory.recent(since="last year")) == texts(memory.recent())
+        assert not memory.janitor(dry_run=True).culled and memory.stats().days
         memory.forget(record.id)
         memory.rebuild()
         assert memory.check() == []

@@ -63,6 +63,8 @@ def _read_text(text: str, now: datetime) -> datetime:
         if found := _LAST.fullmatch(words):
             return now - relativedelta(**{f"{found[1]}s": 1})  # type: ignore[arg-type]
     except (OverflowError, ValueError) as error:
+        if now.year == 1:  # a clock that was reset: nothing is older
+            return datetime.min.replace(tzinfo=UTC)
         raise BadTime(f"{text!r} is outside the calendar") from error
     except KeyError:
         pass  # "some days ago": an unknown number

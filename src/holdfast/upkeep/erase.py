@@ -47,7 +47,7 @@ def read_scope(session: str | None, namespace: bool, turn: str | None, record: s
     """Return the scope of an erase and the name or id; InputError unless exactly one is given."""
     given = {Scope.SESSION: session, Scope.TURN: turn, Scope.RECORD: record}
     named = {scope: name for scope, name in given.items() if name is not None}
-    if len(named) + namespace != 1:
+    if not isinstance(namespace, bool) or len(named) + namespace != 1:
         raise InputError("give exactly one of session=NAME, turn=ID, record=ID or namespace=True")
     return next(iter(named.items()), (Scope.NAMESPACE, ""))
 

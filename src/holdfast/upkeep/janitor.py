@@ -139,8 +139,10 @@ def _log_entry(due: list[JanitorChange], factor: float) -> JanitorPayload:
 
 
 def _months_before(moment: datetime, months: int) -> datetime:
-    """Return the same day that many months ago, or the last day of that month."""
+    """Return the same day that many months ago, the last day of that month, or the first day of the calendar."""
     year, month = divmod(moment.year * 12 + moment.month - 1 - months, 12)
+    if year < 1:
+        return datetime.min.replace(tzinfo=moment.tzinfo)
     return moment.replace(year=year, month=month + 1, day=min(moment.day, monthrange(year, month + 1)[1]))
 
 

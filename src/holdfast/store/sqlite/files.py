@@ -8,6 +8,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
+from hashlib import blake2b
 from itertools import count
 from pathlib import Path
 from typing import ClassVar
@@ -32,6 +33,8 @@ _OVERLAP = 4096  # a string that is searched for is shorter
 _COMPANIONS = ("-wal", "-shm")
 """Suffixes of SQLite's own files: pages that are not in the store yet, and their index."""
 _FAULTS_NAMED = 3
+_PAGE = 4096
+_SAMPLES = 64  # pages of the file that are compared: a fifth of a millisecond after each checkpoint
 
 
 def copy_store(
@@ -262,12 +265,21 @@ class RawFiles:
         """Return the head of the -shm file, SQLite's index of the WAL."""
         return os.pread(self._handle(self._path.with_name(self._path.name + "-shm")), 136, 0)
 
+    def sample(self, size: int) -> bytes:
+        """Return a digest of the file: of all of a small one, of the first page and others of a large one."""
+        handle, found = self._handle(self._path), blake2b(b"%d" % size)
+        for at in range(0, size, max(size // _SAMPLES // _PAGE, 1) * _PAGE):
+            found.update(os.pread(handle, _PAGE, at))
+        return found.digest()
+
 
 class MainFile:
     """Notices that the file of an open store was written by another program, for example a copy.
 
     With a WAL only checkpoints write the file, and SQLite counts them in the head of its -shm file
-    (https://sqlite.org/walformat.html): a file that changed without one is not ours any more.
+    (https://sqlite.org/walformat.html): a file that changed without one is not ours any more. A new time alone (touch,
+    a tool that restores times) is no change: size and content decide. Of a file of more than 64 pages a sample is
+    compared; a copy that is a turn or two older could pass, one of another size or of another store does not.
     """
 
     _SALTS, _DONE, _ATTEMPTED = slice(32, 40), slice(96, 100), slice(128, 132)
@@ -277,16 +289,19 @@ class MainFile:
         self._raw = raw
         self._known: tuple[tuple[int, int], bytes] | None = None
         """The time and size of the file, and the checkpoint that it had then."""
+        self._content = b""
 
     def note(self) -> None:
         """Remember the file as it is."""
-        self._known = self._look()
+        before, self._known = self._known, self._look()
+        if self._known is not None and (before is None or before[0] != self._known[0]):
+            self._content = self._raw.sample(self._known[0][1])
 
     def is_ours(self) -> bool:
         """Return whether nobody but SQLite has written the file since it was noted, as far as one can know."""
         if self._known is None or (now := self._look()) is None:
             return True
-        return now[0] == self._known[0] or now[1] != self._known[1]
+        return now[0] == self._known[0] or now[1] != self._known[1] or self._raw.sample(now[0][1]) == self._content
 
     def _look(self) -> tuple[tuple[int, int], bytes] | None:
         try:
