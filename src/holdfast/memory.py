@@ -452,15 +452,8 @@ class Memory:
             None if since is None else read_moment(since, now), None if until is None else read_moment(until, now)
         )
         with self._store.snapshot(self.namespace) as view:
-            found = find_themes(
-                view,
-                self.namespace,
-                period,
-                self._limit(limit),
-                self._engine.fingerprint,
-                self._engine.cache,
-                self._settings,
-            )
+            engine, most = self._engine, self._limit(limit)
+            found = find_themes(view, self.namespace, period, most, engine.fingerprint, engine.cache, self._settings)
         if digest is False or (digest is None and self._settings.chat.model == "none"):
             return found
         return self._digested(found)

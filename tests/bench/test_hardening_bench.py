@@ -9,8 +9,8 @@ import pytest
 from holdfast_bench.hardening import HardeningSizes, run
 
 SMALL = HardeningSizes(
-    stored=100, waiting=300, starts=1, tool_bytes=50_000, contexts=5, turn_bytes=100_000, derive_s=5.0, idle_starts=1,
-    busy_starts=1, busy=1, session=3_000, histories=3,
+    stored=100, waiting=300, starts=1, tool_bytes=50_000, contexts=5, turn_bytes=100_000, idle_starts=1,
+    busy_starts=1, session=3_000, histories=3,
 )  # fmt: skip
 
 

@@ -2,8 +2,8 @@
 
     python -m holdfast_bench.hardening --json hardening.json
 
-Run it in the root of the repository (the kinds of secrets are in tests/data). Costs are ratios of calls that alternate
-in one run, or processor time, because the machine may be busy; what a host waits for is wall-clock time.
+Run it in the root of the repository (the kinds of secrets are in tests/data). Costs are ratios inside one run, or
+processor time, because the machine may be busy; what a host waits for is wall-clock time.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -29,15 +28,16 @@ from holdfast_bench.machine import machine
 
 _NAMESPACE = "me"
 _LATER_S = 36_000.0
+_PATIENT = replace(load_settings(), context=ContextSettings(deadline_s=60.0, embedder_s=20.0))
 _SHORT_SECRET = 8  # letters: a shorter value may be part of an id or a time, so the letters before it count too
-_BUSY = "while True: pass"
+_LIGHTS: list[Session] = [("s", [{"role": "user", "content": f"Harbour light {at} is green."} for at in range(200)])]
 _FRESH = """
 import json, os, sys, time
 from holdfast import Memory
 memory = Memory(sys.argv[1], "me")
 rows = []
 for question in json.loads(sys.argv[3]):
-    row = {}
+    rows.append(row := {})
     for verb in sys.argv[2].split():
         start = time.perf_counter()
         if verb == "search":
@@ -45,7 +45,6 @@ for question in json.loads(sys.argv[3]):
         else:
             row["empty"] = not memory.context([{"role": "user", "content": question}]).text
         row[verb] = (time.perf_counter() - start) * 1000
-    rows.append(row)
 print(json.dumps(rows), flush=True)
 os._exit(0)
 """
@@ -53,17 +52,14 @@ os._exit(0)
 
 @dataclass(frozen=True)
 class HardeningSizes:
-    stored: int = 1_000
-    """Turns of the store to which others are compared."""
+    stored: int = 1_000  # turns of the store to which others are compared
     waiting: int = 20_000
     starts: int = 8
     tool_bytes: int = 5_000_000
     contexts: int = 100
     turn_bytes: int = 20_000_000
-    derive_s: float = 60.0
     idle_starts: int = 20
-    busy_starts: int = 100
-    busy: int = 8
+    busy_starts: int = 100  # beside eight busy processes
     session: int = 100_000
     histories: int = 20
 
@@ -86,8 +82,7 @@ def run(sizes: HardeningSizes, data: Path, folder: Path) -> Iterator[Bar]:
     """Measure every bar in `folder`; `data` has the kinds of secrets and ordinary sentences."""
     sessions = list(chatter(sizes.stored + sizes.waiting))
     old, new = upto(sessions, sizes.stored), sessions[-sizes.waiting // SESSION :]
-    asked = questions(old, 8)
-    stored = folder / "stored.db"
+    asked, stored = questions(old, 8), folder / "stored.db"
     with Memory(stored, _NAMESPACE) as memory:
         _ingest(memory, old)
         memory.flush()
@@ -99,10 +94,10 @@ def run(sizes: HardeningSizes, data: Path, folder: Path) -> Iterator[Bar]:
     yield from _long_session(sizes, folder / "session.db")
 
 
-def _later(settings: Settings) -> Settings:
+def _later() -> Settings:
     """Put background work off: only the call is measured."""
     idle = (IndexSizes(gather_s=_LATER_S, gather_most_s=_LATER_S),)
-    return replace(settings, _tuning=idle, compact=CompactSettings(automatic=False))
+    return replace(load_settings(), _tuning=idle, compact=CompactSettings(automatic=False))
 
 
 def _ingest(memory: Memory, sessions: Sequence[Session]) -> None:
@@ -113,8 +108,7 @@ def _ingest(memory: Memory, sessions: Sequence[Session]) -> None:
 def _secrets(data: Path, store: Path) -> Iterator[Bar]:
     kinds = [json.loads(line) for line in (data / "secrets.jsonl").read_text(encoding="utf-8").splitlines()]
     plain = [json.loads(line)["text"] for line in (data / "not_secrets.jsonl").read_text(encoding="utf-8").splitlines()]
-    patient = replace(load_settings(), context=ContextSettings(deadline_s=60.0, embedder_s=20.0))
-    with Memory(store, _NAMESPACE, settings=patient) as memory:
+    with Memory(store, _NAMESPACE, settings=_PATIENT) as memory:
         for one in kinds:
             memory.ingest(one["text"], session=f"about {one['kind']}")
             memory.remember(f"Keep this: {one['text']}")
@@ -125,14 +119,13 @@ def _secrets(data: Path, store: Path) -> Iterator[Bar]:
             made = memory.context(asked, session=f"about {one['kind']}", budget=4000)
             assert made.text, f"no context: {made.degraded}"
             shown += made.text
-    clear = [one["kind"] for one in kinds if _needle(one["text"], one["secret"]) in shown]
+    clear = []
+    for one in kinds:
+        at, size = one["text"].index(one["secret"]), len(one["secret"])
+        value = one["text"][at if size > _SHORT_SECRET else max(at - 6, 0) : at + size]
+        clear += [one["kind"]] if value in shown else []
     yield Bar("secrets in clear", len(clear), 2, f"of {len(kinds)} kinds, in contexts and summaries: {clear}")
     yield Bar("false alarms", sum(bool(mask(text).found) for text in plain), 0, f"of {len(plain)} sentences")
-
-
-def _needle(text: str, secret: str) -> str:
-    at = text.index(secret)
-    return secret if len(secret) > _SHORT_SECRET else text[max(at - 6, 0) : at + len(secret)]
 
 
 def _fresh(store: Path, verbs: str, asked: Sequence[str]) -> list[dict[str, float]]:
@@ -147,7 +140,7 @@ def _waiting(
     """Compare a store into which an import has just put its turns with one that has derived all of its own."""
     with Memory(stored, _NAMESPACE) as memory:
         memory.backup(store)
-    with Memory(store, _NAMESPACE, settings=_later(load_settings())) as memory:
+    with Memory(store, _NAMESPACE, settings=_later()) as memory:
         _ingest(memory, [(f"new {name}", messages) for name, messages in new])
     times: dict[tuple[Path, str], list[float]] = {}
     empty = 0.0
@@ -158,17 +151,16 @@ def _waiting(
                     times.setdefault((place, f"{'later' if number else 'first'} {verb}"), []).append(row[verb])
                 empty += row["empty"] if place == store else 0
     ratios = {name: median(times[store, name]) / median(times[stored, name]) for place, name in times if place == store}
-    note = ", ".join(f"{name} {median(times[store, name]):.0f} ms" for name in ratios)
+    note = ", ".join(f"{name} {part:.2f} ({median(times[store, name]):.0f} ms)" for name, part in ratios.items())
     yield Bar(f"ratio with {sizes.waiting:,} waiting", round(max(ratios.values()), 2), 3.0, f"worst of {note}")
     yield Bar("empty contexts meanwhile", empty, 0, f"of {4 * sizes.starts}, in fresh processes")
 
 
 def _large_result(sizes: HardeningSizes, folder: Path) -> Iterator[Bar]:
-    patient = replace(load_settings(), context=ContextSettings(deadline_s=60.0, embedder_s=20.0))
-    memories = [Memory(folder / f"{name}.db", _NAMESPACE, settings=patient) for name in ("plain", "large")]
+    memories = [Memory(folder / f"{name}.db", _NAMESPACE, settings=_PATIENT) for name in ("plain", "large")]
     log = "The harbour log of the pier lights says green. "
     for number, memory in enumerate(memories):
-        memory.ingest_many([{"role": "user", "content": f"Harbour light {at} is green."} for at in range(200)], "s")
+        _ingest(memory, _LIGHTS)
         memory.ingest(log * (sizes.tool_bytes // len(log) if number else 20), role="tool", session="old")
         memory.ingest_many([{"role": "user", "content": f"Thanks {at}, ok."} for at in range(8)], "s")
         memory.flush()
@@ -189,16 +181,14 @@ def _large_result(sizes: HardeningSizes, folder: Path) -> Iterator[Bar]:
 
 
 def _large_turn(sizes: HardeningSizes, store: Path) -> Iterator[Bar]:
-    """Call `context` all the time while a turn of megabytes is derived."""
-    times: list[float] = []
-    empty = 0
+    empty, times = 0, list[float]()
     with Memory(store, _NAMESPACE) as memory:
-        memory.ingest_many([{"role": "user", "content": f"Harbour light {at} is green."} for at in range(200)], "s")
+        _ingest(memory, _LIGHTS)
         memory.flush()
         memory.context([{"role": "user", "content": "Which light is green?"}])
         text = "The harbour log of the pier lights says green. It was written on a Tuesday by the keeper. "
         memory.ingest(text * (sizes.turn_bytes // len(text)), session="large")
-        end = time.perf_counter() + sizes.derive_s
+        end = time.perf_counter() + 120
         while time.perf_counter() < end and (memory.status().behind or not times):
             start = time.perf_counter()
             made = memory.context([{"role": "user", "content": f"Is light {len(times)} green?"}])
@@ -210,35 +200,26 @@ def _large_turn(sizes: HardeningSizes, store: Path) -> Iterator[Bar]:
 
 
 def _first_calls(sizes: HardeningSizes, store: Path, asked: Sequence[str]) -> Iterator[Bar]:
-    for name, busy, starts, most in (("idle", 0, sizes.idle_starts, 0.0), ("busy", sizes.busy, sizes.busy_starts, 1.0)):
-        with _load(busy):
+    for name, count, starts, most in (("idle", 0, sizes.idle_starts, 0.0), ("busy", 8, sizes.busy_starts, 1.0)):
+        busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+        try:
             rows = [_fresh(store, "context", [asked[at % len(asked)]])[0] for at in range(starts)]
-        empty = sum(row["empty"] for row in rows)
-        note = f"percent of {starts} fresh processes, {busy} busy ones beside them; "
-        note += f"p50 {median([row['context'] for row in rows]):.0f} ms"
+        finally:
+            for process in busy:
+                process.kill()
+                process.wait()
+        empty, took = sum(row["empty"] for row in rows), median([row["context"] for row in rows])
+        note = f"percent of {starts} fresh processes, {count} busy ones beside them; p50 {took:.0f} ms"
         yield Bar(f"first contexts that are empty, {name}", round(100 * empty / starts, 1), most, note)
-
-
-@contextmanager
-def _load(count: int) -> Iterator[None]:
-    busy = [subprocess.Popen([sys.executable, "-c", _BUSY]) for _ in range(count)]
-    try:
-        yield
-    finally:
-        for one in busy:
-            one.kill()
-            one.wait()
 
 
 def _long_session(sizes: HardeningSizes, store: Path) -> Iterator[Bar]:
     def talk(start: int, stop: int) -> list[Message]:
-        return [
-            {"role": "assistant" if at % 2 else "user", "content": "ok" if at % 7 == 3 else f"message {at}, {at % 97}"}
-            for at in range(start, stop)
-        ]
+        texts = ((at, "ok" if at % 7 == 3 else f"message {at}, {at % 97}") for at in range(start, stop))
+        return [{"role": "assistant" if at % 2 else "user", "content": text} for at, text in texts]
 
-    times = []
-    with Memory(store, _NAMESPACE, embedder="none", settings=_later(load_settings())) as memory:
+    times = list[float]()
+    with Memory(store, _NAMESPACE, embedder="none", settings=_later()) as memory:
         for start in range(0, sizes.session, 5_000):
             memory.ingest_many(talk(start, min(start + 5_000, sizes.session)))
         for end in range(sizes.session + 2, sizes.session + 2 + 2 * sizes.histories, 2):
@@ -259,8 +240,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="holdfast-hardening-") as folder:
         for bar in run(HardeningSizes(), given.data, Path(folder)):
             bars.append(asdict(bar) | {"met": bar.met})
-            word = "ok" if bar.met else "MISSED"
-            print(f"{word:6} {bar.name}: {bar.value:g} (at most {bar.most:g}); {bar.note}", flush=True)
+            print(
+                f"{'ok' if bar.met else 'MISSED':6} {bar.name}: {bar.value:g} (at most {bar.most:g}); {bar.note}",
+                flush=True,
+            )
     if given.json:
         given.json.write_text(json.dumps({"machine": began, "bars": bars}, indent=1), encoding="utf-8")
     sys.exit(0 if all(one["met"] for one in bars) else 1)

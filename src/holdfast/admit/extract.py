@@ -254,6 +254,7 @@ _CLINGS = re.compile(
 _PLAIN_WORDS, _PLAIN_WORTH, _PLAIN_DURABLE = 8, 0.1, 0.7
 """A plain short statement ("I'm a baker.") says too little for the reader: the score of its form decides with it."""
 _LEAD_CHARS = 240
+_MOST_READ = 40_000  # characters of a turn, half at each end: nobody writes more, and a paste of 20 MB took seconds
 _GAP_CHARS = 3  # between two sentences of one record: more is a paste or a list
 _GROUP_WORDS = 60
 """Words of sentences that lean on each other and are kept as one record."""
@@ -262,16 +263,18 @@ _GROUP_WORDS = 60
 _DIRECT, _CONFIRMED, _HEDGED, _IMPLIED = 0.9, 0.7, 0.6, 0.5
 
 
+def _talk(text: str) -> str:
+    """Return a text without the middle of a very long one."""
+    return text if len(text) <= _MOST_READ else f"{text[: _MOST_READ // 2]}\n\n{text[-_MOST_READ // 2 :]}"
+
+
 def read_turn(turn: Turn, before: Sequence[Turn], settings: AdmitWeights) -> list[SentenceReading]:
     """Judge the sentences of a user's turn in its session; secrets are masked, pastes are context and not judged."""
     previous = before[-1] if before else None
-    text = mask(turn.text).text
-    return read_sentences(
-        text,
-        previous.text if previous else "",
-        previous is not None and previous.role is turn.role,
-        [(part.start, part.end) for part in own_words(text, settings.own_chars).parts],
-    )
+    text = mask(_talk(turn.text)).text
+    same = previous is not None and previous.role is turn.role
+    own = [(part.start, part.end) for part in own_words(text, settings.own_chars).parts]
+    return read_sentences(text, previous.text if previous else "", same, own)
 
 
 class DeterministicExtractor:
@@ -282,7 +285,7 @@ class DeterministicExtractor:
 
     def extract(self, turn: Turn, before: Sequence[Turn]) -> list[Candidate]:
         """Return the statements and rules of a turn, then slighter ones that count only if they change a record."""
-        text = mask(turn.text).text
+        text = mask(_talk(turn.text)).text
         read = read_turn(turn, before, self._settings)
         asked = requested([one.text for one in read])
         groups: list[list[int]] = []

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from importlib import import_module
 from operator import is_
 from typing import TYPE_CHECKING
@@ -38,7 +38,7 @@ from holdfast.index.blocks import BlockCache, IndexSizes
 from holdfast.model import Considered, Context, ContextItem, ContextReceipt, Hits, Message, Stage, Tier, TierUse, Turn
 from holdfast.models.embedder import Breaker, DeadlineEmbedder, DeadlineExecutor, Embedder
 from holdfast.models.tokens import TokenCounter, open_counter
-from holdfast.search.question import Ranking
+from holdfast.search.question import Ranking, read_question
 from holdfast.search.retrieve import Query
 from holdfast.search.search import GLOBAL, search
 from holdfast.settings import Settings, tuned
@@ -214,6 +214,8 @@ _PACKING_S = 0.05  # left for what comes after the search
 _LONGEST_WAIT_S = 10.0  # what hung is tried again after this at the latest
 _TOKENS_A_CANDIDATE = 12  # an item takes 20 at least, so there are half as many again as fit
 _FEWEST = 20
+_TYPICAL = "What did I say last week about the door code 4711 and the password of my account?"
+_LOADING_S = 1.0  # more for the first context of a process: with eight busy processes on two cores all were empty
 _COUNTED_CHARS = 20_000  # rules that are longer are counted once, not with every turn
 
 
@@ -246,9 +248,13 @@ class Assembler:
         self._profiles: dict[str, tuple[tuple[object, ...], list[ProfileEntry]]] = {}  # by namespace, with its state
         self._executor = DeadlineExecutor("memory")
         self._breaker = Breaker("memory", longest_wait_s=_LONGEST_WAIT_S)
+        self._loading_s = _LOADING_S
         # Patterns that take longer to load than a turn may: the clock of the first context starts after that.
-        import_module("holdfast.admit.supersede")
-        import_module("holdfast.admit.spoken_secrets")
+        for name in ("admit.supersede", "admit.spoken_secrets", "context.profile"):
+            import_module(f"holdfast.{name}")
+        masked_text(_TYPICAL)
+        read_question(_TYPICAL, datetime.now(UTC))
+        self._counter.count(_TYPICAL)
         self._embedder_executor = DeadlineExecutor("embedder")
         self._embedder_breaker = Breaker("the embedder of contexts", longest_wait_s=_LONGEST_WAIT_S)
         self._ask_breaker = Breaker("the ask model of contexts", longest_wait_s=_LONGEST_WAIT_S)
@@ -261,7 +267,7 @@ class Assembler:
         """The context, or the messages as they were with the reason; a mistake of the caller's is an InputError."""
         started = time.perf_counter()
         conversation = Conversation(request.messages)
-        seconds = self._settings.context.deadline_s * _IN_TIME
+        seconds, self._loading_s = self._settings.context.deadline_s * _IN_TIME + self._loading_s, 0.0
         try:
             return self._breaker.call(
                 lambda: self._executor.run(lambda: self._assemble(request, conversation, started), seconds)
@@ -382,13 +388,8 @@ class Assembler:
         most = min(max(request.budget // _TOKENS_A_CANDIDATE, _FEWEST), tuned(self._settings, ContextSizes).candidates)
         ask = self._ask and replace(self._ask, encoder=self._bounded(self._ask.encoder, self._ask_breaker))
         left = self._settings.context.deadline_s * _IN_TIME - (time.perf_counter() - started) - _PACKING_S
-        wanted = Query(
-            query,
-            limit=most,
-            current=request.session,
-            chars=EXCERPT_CHARS,
-            rerank_s=min(RERANK_CONTEXTS_S, max(left, 0.0)),
-        )
+        rerank_s = min(RERANK_CONTEXTS_S, max(left, 0.0))
+        wanted = Query(query, limit=most, current=request.session, chars=EXCERPT_CHARS, rerank_s=rerank_s)
         return search(named, wanted, embedder, self._cache, self._settings, request.now, turns, ask)
 
     def _render(self, frame: ContextFrame, made: Allotment, rendered: RulesInFrame, budget: int) -> tuple[str, int]:
