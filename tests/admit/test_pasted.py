@@ -213,3 +213,15 @@ def test_a_turn_of_a_hundred_thousand_characters_is_admitted_in_bounded_time(mem
     started = time.process_time()
     memory.flush(timeout=30)
     assert time.process_time() - started < 5.0
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("TRUST-5")
+def test_what_is_said_behind_a_very_long_paste_is_read_in_bounded_time(tmp_path: Path) -> None:
+    paste = "```\n" + "2026-05-01 09:00:00 INFO lamp lit at pier 4\n" * 100_000 + "```"
+    with Memory(tmp_path / "memory.db", "ana", settings=QUICK) as memory:
+        memory.ingest(f"Please look at this.\n\n{paste}\n\nI work as a nurse in Oslo.")
+        began = time.process_time()
+        memory.flush()
+        assert time.process_time() - began < 20  # all of it was read, which took minutes
+        assert [record.text for record in memory.records()] == ["I work as a nurse in Oslo."]

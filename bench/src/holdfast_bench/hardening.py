@@ -240,10 +240,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="holdfast-hardening-") as folder:
         for bar in run(HardeningSizes(), given.data, Path(folder)):
             bars.append(asdict(bar) | {"met": bar.met})
-            print(
-                f"{'ok' if bar.met else 'MISSED':6} {bar.name}: {bar.value:g} (at most {bar.most:g}); {bar.note}",
-                flush=True,
-            )
+            print(f"{bar.name}: {bar.value:g} (≤ {bar.most:g}{'' if bar.met else ', MISSED'}); {bar.note}", flush=True)
     if given.json:
         given.json.write_text(json.dumps({"machine": began, "bars": bars}, indent=1), encoding="utf-8")
     sys.exit(0 if all(one["met"] for one in bars) else 1)
