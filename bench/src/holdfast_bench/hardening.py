@@ -59,7 +59,7 @@ class HardeningSizes:
     contexts: int = 100
     turn_bytes: int = 20_000_000
     idle_starts: int = 20
-    busy_starts: int = 100  # beside eight busy processes
+    busy_starts: int = 100  # next to eight busy processes
     session: int = 100_000
     histories: int = 20
 

@@ -165,7 +165,7 @@ def read_pool(view: Snapshot, namespace: str, space: Space, cache: BlockCache, m
     return pool
 
 
-_MOST_WAITING = 384
+_MOST_WAITING = 512
 """Documents outside the index that a search looks at, the newest. While an import is derived there may be thousands:
 reading each at 200 µs would take longer than a turn may."""
 
