@@ -282,6 +282,8 @@ class Assembler:
 
     def warm_up(self, request: Request) -> None:
         """Assemble once without a deadline: the first turn of a long-lived process finds everything loaded."""
+        if self._ask:  # here, not in a thread with a deadline: a process that ends while one loads is aborted
+            self._ask.encoder.embed([_TYPICAL])
         self._assemble(request, Conversation(request.messages), time.perf_counter())
 
     def untouched(self, request: Request, why: str, started: float | None = None) -> Context:
