@@ -122,7 +122,9 @@ MONTHS = "January February March April May June July August September October No
 PEOPLE = "Aaron Abena Adele Ahmed Aisha Alba Alec Alma Amara Amir Ana Andre Anika Anton Ariel Arlo Asha Astrid Bea Ben Bianca Boris Bruno Callum Carla Cecil Chloe Clara Cora Cyrus Dana Daria Dora Drew Dylan Elena Eli Elsa Emeka Emil Enzo Erin Esme Eva Ezra Farah Felix Fiona Flora Gemma Gita Greta Hana Hank Hassan Hugo Ian Ines Ingrid Ira Isla Ivan Ivy Jana Jared Jonah Josie Juno Kai Kara Keiko Kenji Kira Lara Leah Lena Leo Lila Liam Lola Luca Mabel Maeve Magnus Malik Marco Mateo Maya Mei Mila Milo Mona Nadia Naomi Nate Nico Nina Noor Olga Omar Oscar Otto Owen Pablo Paula Petra Pia Quinn Rafael Rani Remy Rhea Rita Rosa Rowan Ruth Salma Samir Sana Sasha Selma Seth Simon Sofia Stella Sven Talia Tara Theo Tina Uma Vera Victor Viola Wanda Yara Yusuf Zara Zeke Zoe".split()
 WHO = re.compile(r"\b(the|this) (author|reviewer|writer|poster|customer|buyer|speaker|user|OP|person|narrator)\b", re.I)
 YEAR = re.compile(r"\b(20[12]\d)\b")
-COPIES = dict(own=8, friendsqa=3)
+COPIES = dict(own=8, friendsqa=3, histories=2)
+OF_ONE = ("own", "histories")
+"""Sources in which a question means one person: what somebody else says may look like its answer and is no negative."""
 SHARE = {"fairytale": .8, "squadshifts-new_wiki": .8}
 
 
@@ -134,15 +136,51 @@ def read_chats(folder: Path) -> list[dict]:
         for line in [*path.read_text(encoding="utf-8").splitlines(), "## end"]:
             if line.startswith("## "):
                 if doc.get("qs"): docs.append(doc)
-                doc = dict(src="own", kind=line[3:].strip(), turns=[], dates=[], sess=[], qs=[], lab={}); date = "2024-01-01"
+                doc = dict(src="own", kind=line[3:].strip(), turns=[], dates=[], sess=[], qs=[], un=[], lab={}); date = "2024-01-01"
             elif line.startswith("@ "): date = line[2:12]
             elif m := re.match(r"^([ABUS])(?: ([a-z]{1,2}))?: (.*)$", line):
                 if m[2]: doc["lab"][m[2]] = len(doc["turns"])
                 doc["turns"].append((m[1], m[3])); doc["dates"].append(date); doc["sess"].append(date)
+            elif line.startswith("?? "): doc["un"].append(line[3:].strip())
             elif line.startswith("? ") and "|" in line:
                 q, _, labels = line[2:].rpartition("|"); gold = [doc["lab"].get(x.strip()) for x in labels.split(",")]
                 if gold and None not in gold: doc["qs"].append((q.strip(), sorted(gold)))
     return docs
+
+
+def read_histories(root: Path) -> list[dict]:
+    """Questions about texts that were labelled for other models: training/ask/questions/NAME.jsonl names their source."""
+    docs: list[dict] = []
+    for path in sorted((root / "ask/questions").glob("*.jsonl")):
+        texts = dict(histories_of(root, path.stem))
+        for line in path.read_text(encoding="utf-8").splitlines():
+            row = json.loads(line); turns = texts[row["id"]]
+            docs.append(dict(src="histories", kind="history", author=path.stem, turns=turns, dates=["2024-01-01"] * len(turns), sess=[0] * len(turns), qs=[(q, sorted(g)) for q, g in row["qs"] if g and max(g) < len(turns)], un=row["un"]))
+    return docs
+
+
+def histories_of(root: Path, name: str):
+    """`miniN`: people who change their minds; `chats_N_M`: labelled chats; `labels_…`: labelled dialogues."""
+    kind, *parts = name.split("_")
+    if kind.startswith("mini"):
+        for line in (root / f"reader/labels/change/{name}.jsonl").read_text(encoding="utf-8").splitlines():
+            if line.strip(): row = json.loads(line); yield row["id"], [("U", t) for t in [*row["early"], *(one["turn"] for one in row["later"])]]
+    elif kind == "chats":
+        for part in parts:
+            chats: list = []
+            for line in (root / f"reader/labels/chats/l{part}.txt").read_text(encoding="utf-8").splitlines():
+                if line.startswith("## "): chats.append((line[3:].strip(), []))
+                elif line.startswith("A "): chats[-1][1].append(("A", line[2:]))
+                elif line.startswith("+ ") and chats[-1][1]: chats[-1][1][-1] = (chats[-1][1][-1][0], f"{chats[-1][1][-1][1]} {line[6:]}")
+                elif line.startswith(("U ", "+ ")): chats[-1][1].append(("U", line[6:]))
+            yield from chats
+    else:
+        found: dict = {}
+        for part in parts:
+            for line in (root / f"labels/{part.replace('-', '_')}.jsonl").read_text(encoding="utf-8").splitlines():
+                row = json.loads(line); who = dict(user="U", assistant="A").get(row["speaker"], row["speaker"])
+                found.setdefault(f"{part.replace('-', '_')}/{re.sub(r'-[a-z]$', '', row['dialogue'])}", []).append((who, row["text"]))
+        yield from found.items()
 
 
 def day(ymd: str) -> str:
@@ -159,7 +197,11 @@ def render(d: dict, seed: int):
         else: a, b, who = "", "", dict(U="user", S="assistant", A="assistant", B="user")
         put = lambda t: move(t.replace("{A}", a).replace("{B}", b))
         turns = [(who[s], day(move(dt)), put(t)) for (s, t), dt in zip(d["turns"], d["dates"])]
-        return turns, [(put(q), g) for q, g in d["qs"]], d["sess"]
+        return turns, [(put(q), g) for q, g in d["qs"]] + [(put(q), []) for q in d["un"]], d["sess"]
+    if d["src"] == "histories":
+        shift = r.randint(-2, 2); move = lambda t: YEAR.sub(lambda m: str(int(m[1]) + shift), t)
+        turns = [(dict(U="user", A="assistant").get(s, s), "", move(t)) for s, t in d["turns"]]
+        return turns, [(move(q), g) for q, g in d["qs"]] + [(move(q), []) for q in d["un"]], d["sess"]
     u = r.random(); name = r.choice(PEOPLE) if u < .6 else "user" if u < .8 else ""
     date = day(f"{r.randint(2018, 2026)}-{r.randint(1, 12)}-{r.randint(1, 28)}") if r.random() < .7 else ""
     turns, qs = d["turns"], d["qs"]
@@ -248,24 +290,26 @@ def mine(P: Pool, vectors, per=24) -> None:
             outside = S.masked_fill(dd[None] // 64 == mine_ // 64, -9).topk(min(per * 3, S.shape[1]), 1)
             iv, ii, ov, oi = (x.cpu().numpy() for x in (inside.values, inside.indices, outside.values, outside.indices))
             for r, q in enumerate(b):
-                gold = set(P.gold[q]); P.hard[q] = [int(ti[k]) for v, k in zip(iv[r], ii[r]) if v > -5 and int(ti[k]) not in gold]; P.cross[q] = [int(ti[k]) for v, k in zip(ov[r], oi[r]) if v > -5][2:]
+                gold = set(P.gold[q]); P.hard[q] = [int(ti[k]) for v, k in zip(iv[r], ii[r]) if v > -5 and int(ti[k]) not in gold]; P.cross[q] = [] if s == "histories" else [int(ti[k]) for v, k in zip(ov[r], oi[r]) if v > -5][2:]
     P.of = {s: np.where(srcs == s)[0] for s in set(P.src)}
 
 
-def lists(P: Pool, K: int, seed: int):
+def lists(P: Pool, K: int, seed: int, unanswered: bool):
+    """Questions with K candidates each, the right one first; with `unanswered`, also questions that have none."""
     r = random.Random(seed); order = list(range(len(P.q))); r.shuffle(order)
     for q in order:
-        hard, many = P.hard[q], P.qsrc[q] in ("own", "friendsqa"); n = min(len(hard), K * 3 // 5 if many else K * 2 // 3)
+        if not P.gold[q] and not unanswered: continue
+        hard, many = P.hard[q], P.qsrc[q] in ("own", "friendsqa", "histories"); n = min(len(hard), K * 3 // 5 if many else K * 2 // 3)
         neg = hard[:n // 2]; rest = hard[n // 2:]; neg = neg + r.sample(rest, min(len(rest), n - len(neg)))
         if P.cross[q] and K - 3 - len(neg) > 0: neg += r.sample(P.cross[q], min(len(P.cross[q]), K - 3 - len(neg)))
         src = P.of[P.qsrc[q]]
         while len(neg) < K - 1:
             x = int(src[r.randrange(len(src))])
             if x not in P.gold[q]: neg.append(x)
-        yield q, [r.choice(P.gold[q]), *neg[:K - 1]]
+        yield q, [r.choice(P.gold[q]) if P.gold[q] else hard[-1] if hard else neg[-1], *neg[:K - 1]]
 
 
-def batches(P: Pool, K: int, B: int, seed: int, make):
+def batches(P: Pool, K: int, B: int, seed: int, make, unanswered=False):
     Q: queue.Queue = queue.Queue(24)
     def work():
         big = []
@@ -273,7 +317,7 @@ def batches(P: Pool, K: int, B: int, seed: int, make):
             big.sort(key=lambda z: max(len(P.t[t]) for t in z[1])); parts = [big[i:i + B] for i in range(0, len(big), B)]; random.Random(seed).shuffle(parts)
             for c in parts: Q.put((make(P, c, seed), len(c)))
             big.clear()
-        for x in lists(P, K, seed):
+        for x in lists(P, K, seed, unanswered):
             big.append(x)
             if len(big) == B * 24: flush()
         flush(); Q.put(None)
@@ -288,7 +332,8 @@ def make_pairs(P, c, seed):
 
 def make_both(P, c, seed):
     """Questions and turns by themselves, and the same as pairs for the teacher."""
-    return (pad([alone(P.q[q], QUESTION) for q, _ in c]), pad([alone(P.t[t]) for _, ts in c for t in ts])), make_pairs(P, c, seed)[0]
+    flags = torch.tensor([[bool(P.gold[q]), P.qsrc[q] in OF_ONE] for q, _ in c])
+    return (pad([alone(P.q[q], QUESTION) for q, _ in c]), pad([alone(P.t[t]) for _, ts in c for t in ts]), flags), make_pairs(P, c, seed)[0]
 
 
 def trained(m): return [p for p in m.parameters() if p.requires_grad]
@@ -317,24 +362,28 @@ def train_cross(m, P, seconds, lr, name, K=16, B=64, teacher=None, alpha=.4):
         e += 1
 
 
-def train_bi(m, P, seconds, lr, name, K=6, B=96, cross=None, wise=None, tau=.03):
-    """Contrastive; with `cross`, its order of the candidates too; with `wise`, the vectors of a larger encoder."""
-    m.to(dev); opt = torch.optim.AdamW(trained(m), lr=lr, weight_decay=.01, fused=dev == "cuda"); t1, step, e = time.time(), 0, 0
+def train_bi(m, P, seconds, lr, name, K=6, B=112, cross=None, tau=.03):
+    """Contrastive; with `cross`, its order of the candidates too.
+
+    A cosine is also pressed to mean something by itself, for questions that nothing answers.
+    """
+    m.to(dev); line = torch.tensor([12., -8.], device=dev, requires_grad=True)
+    opt = torch.optim.AdamW([dict(params=trained(m)), dict(params=[line], weight_decay=0.)], lr=lr, weight_decay=.01, fused=dev == "cuda"); t1, step, e = time.time(), 0, 0
     while True:
-        for ((q, d), both), n in batches(P, K, B, 1000 * e + 3, make_both):
-            if not schedule(opt, lr, seconds, step, t1): m.eval(); say(name, "steps", step); return m
-            q, d, m_ = [x.to(dev) for x in q], [x.to(dev) for x in d], m.train()
+        for ((q, d, flags), both), n in batches(P, K, B, 1000 * e + 3, make_both, True):
+            if not schedule(opt, lr, seconds, step, t1): m.eval(); say(name, "steps", step, "line", line.tolist()); return m
+            q, d, flags, m_ = [x.to(dev) for x in q], [x.to(dev) for x in d], flags.to(dev), m.train(); known, one = flags[:, 0], flags[:, 1]
             with torch.autocast(dev, torch.bfloat16, enabled=dev == "cuda"): qv, dv = m_.vector(*q), m_.vector(*d)
-            s = qv @ dv.T / tau; loss = F.cross_entropy(s, torch.arange(n, device=dev) * K)
+            cos = qv @ dv.T; mine_ = torch.eye(n, dtype=torch.bool, device=dev).repeat_interleave(K, 1)
+            s = (cos / tau).masked_fill(one[:, None] & one.repeat_interleave(K)[None] & ~mine_, -1e4)
+            loss = F.cross_entropy(s[known], (torch.arange(n, device=dev) * K)[known])
+            near = torch.einsum("qd,qkd->qk", qv, dv.view(n, K, -1)); right = torch.zeros_like(near); right[known, 0] = 1
+            loss = loss + .3 * (F.binary_cross_entropy_with_logits(line[0] * near + line[1], right, reduction="none") * (1 + 3 * right)).mean()
             if cross is not None:
                 with torch.no_grad(), torch.autocast(dev, torch.bfloat16, enabled=dev == "cuda"): t = cross.score(*[x.to(dev) for x in both]).float().view(n, K)
-                near = torch.einsum("qd,qkd->qk", qv, dv.view(n, K, -1)) / .05
-                loss = loss + F.kl_div(F.log_softmax(near, 1), F.softmax(t / 2, 1), reduction="batchmean")
-            if wise is not None:
-                with torch.no_grad(), torch.autocast(dev, torch.bfloat16, enabled=dev == "cuda"): wq, wd = wise.vector(*q), wise.vector(*d)
-                loss = loss + 4 * ((1 - (qv * wq).sum(-1)).mean() + (1 - (dv * wd).sum(-1)).mean())
+                loss = loss + F.kl_div(F.log_softmax(near[known] / .05, 1), F.softmax(t[known] / 2, 1), reduction="batchmean")
             opt.zero_grad(set_to_none=True); loss.backward(); torch.nn.utils.clip_grad_norm_(trained(m), 1.); opt.step(); step += 1
-            if step % 300 == 0: say(name, step, "loss", round(loss.item(), 3), "first", round(float((s.argmax(1) == torch.arange(n, device=dev) * K).float().mean()), 3))
+            if step % 300 == 0: say(name, step, "loss", round(loss.item(), 3), "first", round(float((s.argmax(1) == torch.arange(n, device=dev) * K)[known].float().mean()), 3))
         e += 1
 
 
@@ -407,30 +456,64 @@ def report(tag, scores, sets, cuts=(50,), weights=(0, .3, .5, .7, 1.)):
             say(tag, name, "first", cut, "recall@10 and MRR", " | ".join(line))
 
 
+def auc(yes, no): return float((np.asarray(yes)[:, None] > np.asarray(no)[None]).mean())
+
+
+def alone_report(tag, m, docs, encode):
+    """Each question against every turn of its own document; and how far the best cosine tells that anything answers it."""
+    first, ten, yes, no, n = 0, 0, [], [], 0
+    for d in docs:
+        v, qs = embed(m, encode([t for _, t in d["turns"]])).float(), [*d["qs"], *((q, []) for q in d["un"])]
+        S = (embed(m, encode([q for q, _ in qs])).float() @ v.T).cpu().numpy()
+        for (_, gold), row in zip(qs, S):
+            (yes if gold else no).append(row.max())
+            if gold: order = np.argsort(-row); n += 1; first += bool(set(order[:3]) & set(gold)); ten += bool(set(order[:10]) & set(gold))
+    say(tag, "questions", n, "first 3", round(first / n, 3), "first 10", round(ten / n, 3), "unanswered", len(no), "AUC", round(auc(yes, no), 3))
+
+
+def read_lives(paths: list[Path]) -> list[dict]:
+    """Lives of `holdfast bench lives`, to judge only."""
+    docs = []
+    for path in paths:
+        life = json.loads(path.read_text(encoding="utf-8")); place = {t["id"]: n for n, t in enumerate(life["turns"])}; turns_of = {x["id"]: x["turns"] for x in [*life["facts"], *life["rules"]]}
+        gold = lambda q: sorted({place[t] for one in q.get("facts", []) for t in turns_of.get(one, [])})
+        docs.append(dict(turns=[(t["role"], t["text"]) for t in life["turns"]], qs=[(q["text"], gold(q)) for q in life["questions"] if gold(q)], un=[q["text"] for q in life["questions"] if q["kind"] == "unknown"]))
+    return docs
+
+
 def main() -> None:
     a = argparse.ArgumentParser()
-    for n in ("data", "chats", "work", "out"): a.add_argument("--" + n, type=Path, required=True)
+    for n in ("data", "work", "out"): a.add_argument("--" + n, type=Path, required=True)
     a.add_argument("--part", type=int, required=True); a.add_argument("--scale", type=float, default=1.); a.add_argument("--seed", type=int, default=0); a.add_argument("--drop", default="", help="sources to leave out")
+    a.add_argument("--held", default="mini7", help="authors of questions to judge only"); a.add_argument("--lives", type=Path, nargs="*", default=[]); a.add_argument("--plain", action="store_true", help="part 2 without the teacher")
     g = a.parse_args(); g.work.mkdir(parents=True, exist_ok=True); g.out.mkdir(parents=True, exist_ok=True)
-    torch.manual_seed(g.seed); random.seed(g.seed); np.random.seed(g.seed)
+    torch.manual_seed(g.seed); random.seed(g.seed); np.random.seed(g.seed); here = Path(__file__).parent
     tok = BertWordPieceTokenizer(str(g.data / "vocab.txt"), lowercase=True); encode = lambda texts: [e.ids for e in tok.encode_batch(texts, add_special_tokens=False)]
-    stop = {i for e in encode(STOP) for i in e}
-    docs = [d for d in json.load(lzma.open(g.data / "train_docs.json.xz", "rt")) if d["src"] not in {"own", "dream", *g.drop.split(",")}] + read_chats(g.chats)
+    stop = {i for e in encode(STOP) for i in e}; drop, held = {"own", "dream", *g.drop.split(",")}, g.held.split(","); histories = read_histories(here.parent)
+    docs = [d for d in json.load(lzma.open(g.data / "train_docs.json.xz", "rt")) if d["src"] not in drop] + read_chats(here / "chats") + [d for d in histories if d["author"] not in held and "histories" not in drop]
+    judged = dict(held=[d for d in histories if d["author"] in held], lives=read_lives(g.lives))
     if g.scale < .1: docs = docs[::400]  # a look at whether it runs
-    sets = dev_sets(g.data, encode); P = Pool(docs, encode, g.seed); say(dev, len(P.t), "turns", len(P.q), "questions", sum(s == "own" for s in P.qsrc), "of our own")
-    bge = load_bge(g.data / "bge_q.npz.xz"); lexical = static(g.data / "holdfast-static-256.npz"); cross = lambda m: {n: cross_scores(m, hs, stop) for n, hs in sets.items()}; bi = lambda m: {n: bi_scores(m, hs) for n, hs in sets.items()}
+    sets = dev_sets(g.data, encode); P = Pool(docs, encode, g.seed); say(dev, len(P.t), "turns", len(P.q), "questions", sum(s in OF_ONE for s in P.qsrc), "of our own", sum(not x for x in P.gold), "unanswered")
+    bge, lexical = load_bge(g.data / "bge_q.npz.xz"), static(g.data / "holdfast-static-256.npz")
+    cross = lambda m: {n: cross_scores(m, hs, stop) for n, hs in sets.items()}; bi = lambda m: {n: bi_scores(m, hs) for n, hs in sets.items()}
+
+    def encoder_report(tag, m):
+        report(tag, bi(m), sets)
+        for name, some in judged.items():
+            if some: alone_report(f"{tag} {name}", m, some, encode)
+
     if g.part == 1:
-        bge.to(dev); mine(P, lambda seqs: embed(bge, seqs)); say("mined"); report("bge", bi(bge), sets)
-        m = train_cross(load_bge(g.data / "bge_q.npz.xz"), P, 210 * g.scale, 1e-4, "cross12"); report("cross12", cross(m), sets)
-        mine(P, lexical); m = train_cross(m, P, 90 * g.scale, 5e-5, "cross12b"); report("cross12b", cross(m), sets, (20, 50))
+        bge.to(dev); mine(P, lambda seqs: embed(bge, seqs)); say("mined"); encoder_report("bge", bge)
+        m = train_cross(load_bge(g.data / "bge_q.npz.xz"), P, 290 * g.scale, 1e-4, "cross12"); report("cross12", cross(m), sets)
+        mine(P, lexical); m = train_cross(m, P, 120 * g.scale, 5e-5, "cross12b"); report("cross12b", cross(m), sets, (20, 50))
         torch.save({k: v.half() for k, v in m.state_dict().items()}, g.work / "cross12.pt")
-        wise = train_bi(load_bge(g.data / "bge_q.npz.xz"), P, 120 * g.scale, 6e-5, "bi12", cross=m); report("bi12", bi(wise), sets)
-        torch.save({k: v.half() for k, v in wise.state_dict().items()}, g.work / "bi12.pt")
-    else:
-        m, wise = Bert(12), Bert(12)
-        for one, name in ((m, "cross12.pt"), (wise, "bi12.pt")): one.load_state_dict({k: v.float() for k, v in torch.load(g.work / name, map_location="cpu").items()}); one.to(dev).eval()
+    elif g.part == 2:
+        m = None
+        if not g.plain: m = Bert(12); m.load_state_dict({k: v.float() for k, v in torch.load(g.work / "cross12.pt", map_location="cpu").items()}); m.to(dev).eval()
         mine(P, lexical); say("mined")
-        small = train_bi(shrink(wise, [0, 2, 4, 6, 8, 11]), P, 230 * g.scale, 1.2e-4, "bi6", cross=m, wise=wise); report("bi6", bi(small), sets); save(small, g.out / "ask-encoder.npz", "encoder")
+        wise = train_bi(bge, P, 450 * g.scale, 7e-5, "bi12", cross=m); encoder_report("bi12", wise); save(wise, g.out / "ask-encoder.npz", "encoder")
+    else:
+        m = Bert(12); m.load_state_dict({k: v.float() for k, v in torch.load(g.work / "cross12.pt", map_location="cpu").items()}); m.to(dev).eval(); mine(P, lexical)
         rank = train_cross(shrink(m, [1, 3, 5, 7, 9, 11]), P, 200 * g.scale, 1.2e-4, "cross6", teacher=m); report("cross6", cross(rank), sets, (20, 50)); save(rank, g.out / "ask-reranker.npz", "reranker")
     say("done")
 
