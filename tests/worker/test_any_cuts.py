@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import apsw
 import numpy as np
@@ -25,7 +26,8 @@ from holdfast.index.vectors import embed_documents, read_turns
 from holdfast.memory import Memory
 from holdfast.model import Kind, Provenance, Record
 from holdfast.settings import Settings
-from holdfast.store.types import RecordState, Space
+from holdfast.store.store import Store
+from holdfast.store.types import Changes, Move, RecordState, Space
 from holdfast.testing import FixedClock, HashEmbedder
 from holdfast.text.jsonio import plain
 from tests.support.chats import boatyard
@@ -285,6 +287,73 @@ def test_a_record_with_a_new_document_number_counts_once(
         ]
 
     assert say(1) == say(100)
+
+
+class OvertakenStore:
+    """A store in which something happens between reading a batch and writing it; all else is the real store's."""
+
+    def __init__(self, store: Store, meanwhile: Callable[[], None]) -> None:
+        self._store, self._meanwhile = store, meanwhile
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._store, name)
+
+    def advance(self, namespace: str, moves: Sequence[Move], changes: Changes) -> bool:
+        self._meanwhile()
+        return self._store.advance(namespace, moves, changes)
+
+
+@pytest.mark.requirement("INV-3", "SAFE-2")
+@pytest.mark.parametrize("stage", ["words of records", "vectors of records", "words of turns", "passages", "admission"])
+def test_a_batch_that_a_rebuild_overtook_is_not_written(tmp_path: Path, stage: str) -> None:
+    """Regression: the cursor was at the same place before and after, and records had got other numbers meanwhile."""
+    life = Life(1, tmp_path)
+    memory, worker = life.memory, life.memory._engine.worker
+    embedder, settings = HashEmbedder(), replace(worker._settings, tail=1)
+
+    def admit_all() -> None:
+        for space in (Space.TURN, Space.RECORD):
+            embed_documents(worker._store, "ana", space, embedder, replace(settings, batch=1000))
+        read_turns(worker._store, "ana", embedder, replace(settings, batch=1000))
+        while worker.admission("ana").admit_batch(lambda: None):
+            embed_documents(worker._store, "ana", Space.RECORD, embedder, replace(settings, batch=1000))
+
+    def meanwhile() -> None:
+        memory._store.clear_views("ana")
+        if "of records" in stage:
+            admit_all()
+
+    for name in NAMES:
+        memory.ingest(f"My sister {name} lives in Porto.")
+    if "of records" in stage:
+        admit_all()
+    memory.remember("The launch moves to the 5th of June.")  # comes first after a rebuild
+    if stage == "admission":
+        embed_documents(worker._store, "ana", Space.TURN, embedder, settings)
+        embed_documents(worker._store, "ana", Space.RECORD, embedder, settings)
+        read_turns(worker._store, "ana", embedder, settings)
+    store = cast(Store, OvertakenStore(worker._store, meanwhile))
+    match stage:
+        case "words of records":
+            written = index_words(store, "ana", Space.RECORD, settings)
+        case "words of turns":
+            written = index_words(store, "ana", Space.TURN, settings)
+        case "vectors of records":
+            written = embed_documents(store, "ana", Space.RECORD, embedder, settings)
+        case "passages":
+            written = cut_turns(store, "ana", settings)
+        case _:
+            admission = worker.admission("ana")
+            admission._store = store
+            written = admission.admit_batch(lambda: None)
+            admission._store = worker._store
+    assert written == 0
+    derive(memory)
+    before = everything(memory)
+    memory._store.clear_views("ana")
+    derive(memory)
+    assert differs(before, everything(memory)) == {}
+    memory.close()
 
 
 @pytest.mark.requirement("INV-3", "RECALL-1")

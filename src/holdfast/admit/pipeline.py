@@ -446,13 +446,15 @@ class Admission:
                 self._recent, asks=self._asking is not None,
             )  # fmt: skip
             judged = judge.judge(seqs, step_aside)
+            unchanged = view.unchanged()
         if self._asking is not None and judge.question is not None:
             self._held = judged[-1] if judged else done
             self._asking.ask(self._namespace, judge.question)
         if not judged:
             self._ledger, self._state = ledger, state
             return 0
-        if not self._store.advance(self._namespace, [Move(ADMIT_STAGE, done, judged[-1])], judge.changes):
+        moves = [unchanged, Move(ADMIT_STAGE, done, judged[-1])]
+        if not self._store.advance(self._namespace, moves, judge.changes):
             return 0
         # What the operator did meanwhile is not in the ledger, nor in this state: the next batch sees it.
         self._ledger, self._state = ledger, replace(state, done=judged[-1])

@@ -391,7 +391,7 @@ def index_words(store: Store, namespace: str, space: Space, settings: IndexSizes
     """
     stage = words_stage(space)
     with store.snapshot(namespace) as view:
-        done = view.cursor(stage)
+        done, unchanged = view.cursor(stage), view.unchanged()
         # A smaller batch than what may wait would never be enough, and flush would wait for it forever.
         documents = view.documents(space, done, max(settings.batch, settings.tail))
     heavy = sum(len(document.text) for document in documents) > settings.tail_chars
@@ -399,7 +399,7 @@ def index_words(store: Store, namespace: str, space: Space, settings: IndexSizes
         return 0
     read_ahead(documents)
     changes = index_changes(space, documents, settings.max_chars)
-    moved = store.advance(namespace, [Move(stage, done, documents[-1].num)], changes)
+    moved = store.advance(namespace, [unchanged, Move(stage, done, documents[-1].num)], changes)
     return len(documents) if moved else 0
 
 
@@ -437,7 +437,7 @@ def index_changes(space: Space, documents: Sequence[Document], max_chars: int) -
 def cut_turns(store: Store, namespace: str, settings: IndexSizes) -> int:
     """Cut one batch of turns; how many turns were looked at."""
     with store.snapshot(namespace) as view:
-        done = view.cursor(PASSAGES_STAGE)
+        done, unchanged = view.cursor(PASSAGES_STAGE), view.unchanged()
         turns = view.documents(Space.TURN, done, settings.batch)
         number = view.end(Space.PASSAGE)
     if not turns:
@@ -448,4 +448,5 @@ def cut_turns(store: Store, namespace: str, settings: IndexSizes) -> int:
         for start, stop in split_passages(text, settings.passage_words, settings.passages_from):
             number += 1
             changes.passages.append(Passage(number, turn.num, start, stop))
-    return len(turns) if store.advance(namespace, [Move(PASSAGES_STAGE, done, turns[-1].num)], changes) else 0
+    moves = [unchanged, Move(PASSAGES_STAGE, done, turns[-1].num)]
+    return len(turns) if store.advance(namespace, moves, changes) else 0

@@ -186,7 +186,7 @@ def embed_documents(store: Store, namespace: str, space: Space, embedder: Embedd
             fingerprint=fingerprint,
             vectors=[(space, num, vector.tobytes()) for num, vector in zip(nums, vectors, strict=True)],
         )
-        moves = [Move(embedding, done, upto)]
+        moves = [view.unchanged(), Move(embedding, done, upto)]
         if upto - folded >= settings.vector_tail:
             fold(view, space, changes, dict(zip(nums, vectors, strict=True)), folded, upto)
             moves.append(Move(folding, folded, upto))
@@ -250,7 +250,7 @@ def read_turns(store: Store, namespace: str, embedder: Embedder, settings: Index
         windows = _windows(view, turns, statement, fingerprint, settings.window_turns)
         upto = turns[-1].num
         changes = Changes(fingerprint=fingerprint)
-        moves = []
+        moves = [view.unchanged()]
         changes.vectors += [
             (Space.STATEMENT, num, statement[num].tobytes() if weighed else AS_TURN) for num, weighed in read.items()
         ]

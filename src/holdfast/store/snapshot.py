@@ -44,11 +44,13 @@ from holdfast.store.rows import (
 )
 from holdfast.store.types import (
     COMPACTION,
+    EPOCH_STAGE,
     BlockRef,
     Counts,
     Document,
     Heads,
     IdleRecord,
+    Move,
     RecordState,
     Row,
     SessionSpan,
@@ -496,6 +498,15 @@ class Snapshot:
         if not stage.startswith("compact:"):
             return self._heads.cursors.get(stage, 0)
         return int(self._tx.one("SELECT done FROM cursors WHERE ns = :ns AND stage = :stage", stage=stage) or 0)
+
+    def unchanged(self) -> Move:
+        """Return a condition for `Store.advance`: no rebuild or erase has dropped the views since.
+
+        Without it a batch could be written that was read before a rebuild: cursors may stand where they stood, and
+        records have other numbers.
+        """
+        epoch = self.cursor(EPOCH_STAGE)
+        return Move(EPOCH_STAGE, epoch, epoch)
 
     def newest_document(self, space: Space) -> int:
         """Return the highest number of a turn, record or passage, read with the other heads."""

@@ -306,7 +306,7 @@ def advance(tx: Transaction, moves: Sequence[Move], changes: Changes, again: boo
         return True
     if any(found.get(move.stage, 0) != move.after for move in moves):
         return False
-    steps = {move.stage: move.upto for move in moves}
+    steps = {move.stage: move.upto for move in moved}
     tx.insert("cursors", "stage, done", steps.items(), "ON CONFLICT (ns, stage) DO UPDATE SET done = excluded.done")
     _write_changes(tx, changes)
     return True

@@ -157,9 +157,9 @@ def refresh_priors(store: Store, namespace: str) -> int:
     stage = words_stage(Space.RECORD)
     while True:
         with store.snapshot(namespace) as view:
-            done = view.cursor(stage)
+            done, unchanged = view.cursor(stage), view.unchanged()
             changes, count = _changed(view, done)
-        if not count or store.advance(namespace, [Move(stage, done, done)], changes):
+        if not count or store.advance(namespace, [unchanged, Move(stage, done, done)], changes):
             return count
 
 
