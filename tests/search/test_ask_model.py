@@ -153,7 +153,7 @@ def test_reranking_without_the_models_says_what_to_install(opened: Open) -> None
 
 
 def test_a_folder_without_weights_is_an_error(opened: Open, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"ask\.onnx"):
+    with pytest.raises(InputError, match=r"ask\.onnx\.gz"):
         opened(tmp_path)
 
 

@@ -16,14 +16,14 @@ _EXPORT = Path(__file__).parents[2] / "training" / "ask" / "export.py"
 
 
 def write_models(folder: Path, seed: int = 0, threshold: float | None = None) -> Path:
-    """Write ask.onnx and rerank.onnx, and abstain.json that abstains below a constant probability of one half."""
+    """Write ask.onnx.gz and rerank.onnx.gz, and abstain.json that abstains below a constant probability of one half."""
     spec = spec_from_file_location("export", _EXPORT)
     assert spec is not None and spec.loader is not None
     export = module_from_spec(spec)
     spec.loader.exec_module(export)
     folder.mkdir(exist_ok=True)
     for kind in ("ask", "rerank"):
-        (folder / f"{kind}.onnx").write_bytes(export.build(_weights(seed), kind)[0])
+        (folder / f"{kind}.onnx.gz").write_bytes(export.packed(export.build(_weights(seed), kind)[0]))
     if threshold is not None:
         fitted = {"weights": dict.fromkeys(FEATURES, 0.0), "bias": 0.0, "threshold": threshold}
         (folder / "abstain.json").write_text(json.dumps(fitted))

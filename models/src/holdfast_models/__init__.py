@@ -9,6 +9,6 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parent
 FILES: Mapping[str, str] = {
-    # Written by training/ask/export.py: "ask.onnx" is the encoder. The reranker ("rerank.onnx") is not released.
-    "ask.onnx": "b0965e43d34855a4789f4c9e9ecc71f6fe48327f3cfaf7ab397e9db773c9d9fc",
+    # Written by training/ask/export.py: "ask.onnx.gz" is the encoder. The reranker is not released.
+    "ask.onnx.gz": "1d053ef00e84fc78a9355616a4ced7e7a9b25d39689590abe1452f47e39e47a1",
 }

@@ -3,15 +3,17 @@
 They are optional. Weights come from the distribution holdfast-models or from the folder that HOLDFAST_MODELS names
 ("none" switches them off), and run in onnxruntime (extra `models`): int8 layers on top of the table of token vectors
 that this package ships. One text goes through at a time, so a result never depends on what else is asked (INV-3), and
-that is no slower than batches. Numpy layers, as the reader has them, take four to seven times as long: 15 and 29 ms
-for a question and a turn (12 and 62 tokens, six layers), here 2.2 and 7.6 ms (training/ask/README.md).
+that is no slower than batches. Numpy layers, as the reader has them, take four to seven times as long
+(training/ask/README.md).
 """
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 import os
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 
 INSTALL = "pip install ./models '.[models]'"
 """From a clone of the repository."""
-ENCODER, RERANKER, ABSTENTION = "ask.onnx", "rerank.onnx", "abstain.json"
+ENCODER, RERANKER, ABSTENTION = "ask.onnx.gz", "rerank.onnx.gz", "abstain.json"
 CLS, SEP = 101, 102
 MODELS_VARIABLE = "HOLDFAST_MODELS"
 """Also read by engine.py, which loads this module only if there may be models."""
@@ -67,9 +69,14 @@ def _session(weights: WeightsFile) -> onnxruntime.InferenceSession:
     """Load a network, once per process; a file other than the pinned one is refused."""
     from holdfast.models.onnx import open_session
 
-    if hashlib.sha256(weights.path.read_bytes()).hexdigest() != weights.sha256:
+    data = weights.path.read_bytes()
+    if hashlib.sha256(data).hexdigest() != weights.sha256:
         raise ModelMisbehaved(f"{weights.path} is not the file that was released (sha256). Install again: {INSTALL}")
-    return open_session(weights.path, "models", threads=1)
+    try:
+        network = gzip.decompress(data)
+    except (OSError, EOFError, zlib.error) as error:
+        raise ModelMisbehaved(f"{weights.path} is not a gzip file: {error}") from error
+    return open_session(network, "models", threads=1, name=str(weights.path))
 
 
 class AskEncoder:

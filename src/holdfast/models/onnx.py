@@ -177,8 +177,10 @@ def _find_weights(path: Path) -> Path:
     raise InputError(f"no ONNX model in {path}: looked for {', '.join(_WEIGHTS)}")
 
 
-def open_session(weights: Path, extra: str = "onnx", threads: int = 0) -> onnxruntime.InferenceSession:
-    """Load a network; 0 threads means as many as there are cores."""
+def open_session(
+    weights: Path | bytes, extra: str = "onnx", threads: int = 0, name: str = ""
+) -> onnxruntime.InferenceSession:
+    """Load a network, from a file or from its bytes (`name` says whose); 0 threads means as many as there are cores."""
     try:
         import onnxruntime
     except ImportError as error:
@@ -188,9 +190,10 @@ def open_session(weights: Path, extra: str = "onnx", threads: int = 0) -> onnxru
     # Threads that spin between texts would waste the host's cores.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     try:
-        return onnxruntime.InferenceSession(str(weights), options, providers=["CPUExecutionProvider"])
+        network = weights if isinstance(weights, bytes) else str(weights)
+        return onnxruntime.InferenceSession(network, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # as above: no common base class
-        raise ModelMisbehaved(f"{weights} cannot be loaded as an ONNX model: {error}") from error
+        raise ModelMisbehaved(f"{name or weights} cannot be loaded as an ONNX model: {error}") from error
 
 
 def _slots(session: onnxruntime.InferenceSession, weights: Path) -> tuple[frozenset[str], str]:
