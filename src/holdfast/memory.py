@@ -361,8 +361,9 @@ class Memory:
         rerank: bool = False,
     ) -> Hits:
         """Return the best hits, best first; `.receipt` explains them. `rerank` reads the first 20 once more (.15 s)."""
-        from holdfast.search.retrieve import Query
-        from holdfast.search.search import GLOBAL, search  # who only writes does not load them
+        with FOREGROUND.call():  # loading the modules too: derived work must not take that long for itself
+            from holdfast.search.retrieve import Query
+            from holdfast.search.search import GLOBAL, search  # who only writes does not load them
 
         now = self._shared.clock()
         engine = self._engine

@@ -13,7 +13,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.index.blocks import BlockCache, Mark, marks_of, prior_of, read_documents, read_postings, words_stage
+from holdfast.index.blocks import (
+    BlockCache,
+    Mark,
+    marks_of,
+    prior_of,
+    read_ahead,
+    read_documents,
+    read_postings,
+    words_stage,
+)
 from holdfast.model import Kind, Role
 from holdfast.store.rows import kind_number, role_number
 from holdfast.store.snapshot import Snapshot
@@ -176,9 +185,14 @@ def _newest(view: Snapshot, space: Space, done: int) -> Sequence[Document]:
 
 def _wait_all(documents: Sequence[Document], before: _Known | None, max_chars: int) -> list[Waiting]:
     """Return the waiting documents as they will be indexed; those that were read before are not read again."""
-    known = {} if before is None else dict(zip([one.num for one in before.documents], before.pool.waiting, strict=True))
-    same = {} if before is None else {document.num: document for document in before.documents}
-    return [known[one.num] if one.num in known and same[one.num] == one else _wait(one, max_chars) for one in documents]
+    known: dict[int, tuple[Document, Waiting]] = {}
+    if before is not None:
+        known = {one.num: (one, wait) for one, wait in zip(before.documents, before.pool.waiting, strict=True)}
+    unread = [one for one in documents if one.num not in known or known[one.num][0] != one]
+    if len(unread) > 1:
+        read_ahead(unread)
+    fresh = {one.num: _wait(one, max_chars) for one in unread}
+    return [fresh[one.num] if one.num in fresh else known[one.num][1] for one in documents]
 
 
 def _fresh(view: Snapshot, space: Space, known: _Known, indexed: bool, done: int) -> Sequence[Document] | None:

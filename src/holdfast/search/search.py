@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.index.blocks import BlockCache, IndexSizes, wanted_marks
+from holdfast.index.blocks import BlockCache, IndexSizes, Mark, wanted_marks
 from holdfast.index.candidates import CandidateTables, Columns, read_table, side_by_side
 from holdfast.insight.lookup import recent_turns
 from holdfast.model import Hit, Hits, Kind, Origin, Provenance, Receipt, Record, Role, Stage, Turn
@@ -386,6 +386,7 @@ def search(
                 own[spoken] += np.float32(ranking.speaker_preference)
             near = _top(best, fused, ranking.echo_among, tables.columns)
             first = _in_order(near, own, tables.columns)  # by their own scores, without context
+            first = first[(tables.columns.marks[first] & np.uint8(Mark.QUESTION)) == 0]  # what asks tells nothing
             fused[near] += feedback(tables, answer.meaning, vectors, first, near, ranking)
         best = _top(best, fused, count, tables.columns)  # none of the others was raised
     watch.stage("weighed", len(windows), note or "times that the question names")

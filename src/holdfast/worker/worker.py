@@ -304,7 +304,7 @@ class Worker:
             done = cut_turns(self._store, namespace, self._settings)
             for space in _WORD_SPACES:
                 self._step_aside()
-                done += index_words(self._store, namespace, space, self._settings)
+                done += index_words(self._store, namespace, space, self._settings, self._step_aside)
             if self._embedder is not None:
                 for space in _EMBEDDED:
                     self._step_aside()
