@@ -21,10 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from holdfast.gate.durability import features
-from holdfast.gate.durability import FEATURES
-from holdfast.gate.durability import SHAPES
-from holdfast.models.embedder import StaticEmbedder
+from holdfast.gate.durability import FEATURES, SHAPES, read_features, _embed
+from holdfast.models.embedder import StaticEmbedder, shipped_embedder
 
 VERSION = "3"
 FILES = (
@@ -49,6 +47,15 @@ LIST_WORTH = 0.5
 SHAPE_PENALTY = 3.0
 
 Numbers = NDArray[np.float64]
+
+
+def features(text, answers_question, before):
+    """The sentences, and a row of numbers for each: its features, then the vector of its meaning."""
+    seen = read_features(text, answers_question, before)
+    if not seen.sentences:
+        return (), np.zeros((0, len(FEATURES) + shipped_embedder().profile.dims))
+    return seen.sentences, np.hstack([seen.features, _embed(seen.sentences)])
+
 
 
 @dataclass(frozen=True)

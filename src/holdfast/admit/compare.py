@@ -15,7 +15,7 @@ from functools import lru_cache
 
 from holdfast.gate.reader import RELATIONS, relation_of
 from holdfast.models.embedder import shipped_embedder
-from holdfast.text.words import script_of, terms
+from holdfast.text.words import folded, script_of, terms
 
 SAME = 0.9
 """From this probability on two statements that pass the guard are one …"""
@@ -39,7 +39,7 @@ def is_replaced(old: str, sentence: str, said: str, least: float) -> bool:
     Nearness decides with it: at a recall of .4 the reader alone is right in 31 % of its findings, with nearness in 51 %
     (four lives, each judged by weights fitted to the other three).
     """
-    if not _readable(old, said) or _folded(old) in _folded(said):
+    if not _readable(old, said) or folded(old) in folded(said):
         return False
     one, two, three = shipped_embedder().embed([old, sentence, said])
     near = _SENTENCE * float(one @ two) + _TURN * float(one @ three) + _BIAS
@@ -64,10 +64,6 @@ _FAR = -2.4
 and loses 4 of 143 findings."""
 _LEAST = 0.25
 """Least probability of the reader: two statements of one form about two people have nearly the same vector."""
-
-
-def _folded(text: str) -> str:
-    return " ".join(text.split()).casefold()
 
 
 def _readable(*texts: str) -> bool:
@@ -134,7 +130,7 @@ def differs(first: str, second: str, negation: bool = True) -> str | None:
     names = one.names | two.names
     first_order = [word for word in one.order if word in names]
     second_order = [word for word in two.order if word in names]
-    if len(first_order) > 1 and first_order != second_order and not _passive(first, second):
+    if len(first_order) > 1 and first_order != second_order and (" by " in first) == (" by " in second):
         return "the same names in another order"
     return None
 
@@ -182,10 +178,6 @@ def _values(text: str) -> _Values:
             or "\n" in text[match.end() : match.end() + 2]
         )
     return _Values(numbers, classed, negations, frozenset(names), tuple(order), frozenset(words))
-
-
-def _passive(first: str, second: str) -> bool:
-    return (" by " in first) != (" by " in second)
 
 
 def _listed(words: Counter[str]) -> str:

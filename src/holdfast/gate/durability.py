@@ -741,14 +741,6 @@ def _together(found: tuple[str, ...], scores: Sequence[float], vectors: NDArray[
     return Weighed(found, tuple(map(_probability, scores)), _probability(together), vectors)
 
 
-def features(text: str, answers_question: bool, before: Sequence[str]) -> tuple[tuple[str, ...], _Numbers]:
-    """The sentences, and a row of numbers for each: its features, then the vector of its meaning."""
-    seen = read_features(text, answers_question, before)
-    if not seen.sentences:
-        return (), np.zeros((0, len(FEATURES) + shipped_embedder().profile.dims))
-    return seen.sentences, np.hstack([seen.features, _embed(seen.sentences)])
-
-
 def _embed(found: Sequence[str]) -> NDArray[np.float32]:
     return shipped_embedder().embed([sentence.replace("’", "'") for sentence in found])
 
@@ -771,8 +763,3 @@ def _weights() -> _Numbers:
     assert _table()["model"] == shipped_embedder().profile.fingerprint, "the weights belong to another static model"
     assert isinstance(meaning, list)
     return np.array([*by_name.values(), *meaning], dtype=np.float64)
-
-
-def weights_version() -> str:
-    """Goes onto every record that this score let through (ADMIT-3)."""
-    return f"durability-{_table()['version']}"

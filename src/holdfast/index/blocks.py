@@ -384,9 +384,6 @@ def as_slice(nums: NDArray[np.int64]) -> NDArray[np.int64] | slice:
 # --- Derived work: put waiting documents into the word index.
 
 
-_READ_AT_ONCE = 64  # documents, about 15 ms: then a caller that waits comes first
-
-
 def index_words(
     store: Store, namespace: str, space: Space, settings: IndexSizes, step_aside: Callable[[], None] = lambda: None
 ) -> int:
@@ -402,8 +399,8 @@ def index_words(
     heavy = sum(len(document.text) for document in documents) > settings.tail_chars
     if not documents or (len(documents) < settings.tail and not heavy):
         return 0
-    for start in range(0, len(documents), _READ_AT_ONCE):
-        read_ahead(documents[start : start + _READ_AT_ONCE])
+    for start in range(0, len(documents), 64):  # about 15 ms
+        read_ahead(documents[start : start + 64])
         step_aside()
     changes = index_changes(space, documents, settings.max_chars)
     moved = store.advance(namespace, [unchanged, Move(stage, done, documents[-1].num)], changes)

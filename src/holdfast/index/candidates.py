@@ -185,14 +185,11 @@ def _newest(view: Snapshot, space: Space, done: int) -> Sequence[Document]:
 
 def _wait_all(documents: Sequence[Document], before: _Known | None, max_chars: int) -> list[Waiting]:
     """Return the waiting documents as they will be indexed; those that were read before are not read again."""
-    known: dict[int, tuple[Document, Waiting]] = {}
-    if before is not None:
-        known = {one.num: (one, wait) for one, wait in zip(before.documents, before.pool.waiting, strict=True)}
-    unread = [one for one in documents if one.num not in known or known[one.num][0] != one]
-    if len(unread) > 1:
-        read_ahead(unread)
-    fresh = {one.num: _wait(one, max_chars) for one in unread}
-    return [fresh[one.num] if one.num in fresh else known[one.num][1] for one in documents]
+    old = () if before is None else zip(before.documents, before.pool.waiting, strict=True)
+    now = {one.num: one for one in documents}
+    known = {one.num: waiting for one, waiting in old if now.get(one.num) == one}
+    read_ahead([one for one in documents if one.num not in known])
+    return [known.get(one.num) or _wait(one, max_chars) for one in documents]
 
 
 def _fresh(view: Snapshot, space: Space, known: _Known, indexed: bool, done: int) -> Sequence[Document] | None:

@@ -3,8 +3,7 @@
 They are optional. Weights come from the distribution holdfast-models or from the folder that HOLDFAST_MODELS names
 ("none" switches them off), and run in onnxruntime (extra `models`): int8 layers on top of the table of token vectors
 that this package ships. One text goes through at a time, so a result never depends on what else is asked (INV-3), and
-that is no slower than batches. Numpy layers, as the reader has them, take four to seven times as long
-(training/ask/README.md).
+that is no slower than batches. Numpy layers, as the reader has them, would take four to seven times as long.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ import gzip
 import hashlib
 import json
 import os
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -72,11 +70,7 @@ def _session(weights: WeightsFile) -> onnxruntime.InferenceSession:
     data = weights.path.read_bytes()
     if hashlib.sha256(data).hexdigest() != weights.sha256:
         raise ModelMisbehaved(f"{weights.path} is not the file that was released (sha256). Install again: {INSTALL}")
-    try:
-        network = gzip.decompress(data)
-    except (OSError, EOFError, zlib.error) as error:
-        raise ModelMisbehaved(f"{weights.path} is not a gzip file: {error}") from error
-    return open_session(network, "models", threads=1, name=str(weights.path))
+    return open_session(gzip.decompress(data), str(weights.path), "models", threads=1)
 
 
 class AskEncoder:

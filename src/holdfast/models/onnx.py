@@ -116,7 +116,7 @@ class OnnxEmbedder:
         sha256 = _weights_hash(weights)
         known = next((model for model in KNOWN.values() if model.sha256 == sha256), None)
         self._weights = weights
-        self._session = open_session(weights)
+        self._session = open_session(str(weights), str(weights))
         self._inputs, self._output = _slots(self._session, weights)
         self._pooling: Pooling = known.pooling if known else _read_pooling(home)
         max_tokens = known.max_tokens if known else _read_max_tokens(home)
@@ -178,9 +178,9 @@ def _find_weights(path: Path) -> Path:
 
 
 def open_session(
-    weights: Path | bytes, extra: str = "onnx", threads: int = 0, name: str = ""
+    weights: str | bytes, name: str, extra: str = "onnx", threads: int = 0
 ) -> onnxruntime.InferenceSession:
-    """Load a network, from a file or from its bytes (`name` says whose); 0 threads means as many as there are cores."""
+    """Load a network from a file or its bytes; 0 threads means as many as there are cores."""
     try:
         import onnxruntime
     except ImportError as error:
@@ -190,10 +190,9 @@ def open_session(
     # Threads that spin between texts would waste the host's cores.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     try:
-        network = weights if isinstance(weights, bytes) else str(weights)
-        return onnxruntime.InferenceSession(network, options, providers=["CPUExecutionProvider"])
+        return onnxruntime.InferenceSession(weights, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # as above: no common base class
-        raise ModelMisbehaved(f"{name or weights} cannot be loaded as an ONNX model: {error}") from error
+        raise ModelMisbehaved(f"{name} cannot be loaded as an ONNX model: {error}") from error
 
 
 def _slots(session: onnxruntime.InferenceSession, weights: Path) -> tuple[frozenset[str], str]:

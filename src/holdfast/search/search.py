@@ -25,7 +25,7 @@ from holdfast.search.when import ParsedQuestion, Recency, Window
 from holdfast.settings import Settings, tuned
 from holdfast.store.snapshot import Snapshot
 from holdfast.store.types import Space
-from holdfast.text.words import terms
+from holdfast.text.words import folded, terms
 
 if TYPE_CHECKING:
     from holdfast.models.ask import AskModels
@@ -600,14 +600,10 @@ def _statements_first(order: list[int], nouns: Mapping[int, Turn | Record], ques
 
     A question that was asked before in the same words is no hit; a statement in these words is the first.
     """
-    asked = _folded(question)
-    same = {at for at in order if at in nouns and _folded(nouns[at].text) == asked}
+    asked = folded(question)
+    same = {at for at in order if at in nouns and folded(nouns[at].text) == asked}
     kept = [at for at in order if at not in same or not _QUESTION.search(nouns[at].text)]
     return sorted(kept, key=lambda at: (at not in same, at in nouns and only_asks(nouns[at])))
-
-
-def _folded(text: str) -> str:
-    return " ".join(text.split()).casefold()
 
 
 def only_asks(noun: Turn | Record) -> bool:

@@ -500,11 +500,7 @@ class Snapshot:
         return int(self._tx.one("SELECT done FROM cursors WHERE ns = :ns AND stage = :stage", stage=stage) or 0)
 
     def unchanged(self) -> Move:
-        """Return a condition for `Store.advance`: no rebuild or erase has dropped the views since.
-
-        Without it a batch could be written that was read before a rebuild: cursors may stand where they stood, and
-        records have other numbers.
-        """
+        """Return a condition for `Store.advance`: no rebuild or erase has numbered the records anew since."""
         epoch = self.cursor(EPOCH_STAGE)
         return Move(EPOCH_STAGE, epoch, epoch)
 

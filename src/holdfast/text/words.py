@@ -278,9 +278,8 @@ def sentences(text: str) -> list[str]:
     return found
 
 
-def sentence_ends(line: str) -> list[int]:
-    """Return where the sentences of a line end; what follows the last has no closing mark."""
-    return [match.end() - 1 for match in _END.finditer(f" {line}")]  # a blank before its first word, as in _split
+def folded(text: str) -> str:
+    return " ".join(text.split()).casefold()
 
 
 _PART_CHARS = 100_000
