@@ -1,12 +1,13 @@
 """Train the ask models: a question finds the turn that answers it.
 
-    python training/ask/train.py --data DIR --chats training/ask/chats --work build/ask --out OUT --part 1
-    python training/ask/train.py ... --part 2
+    python training/ask/train.py --data DIR --work build/ask --out OUT --part 1
+    python training/ask/train.py ... --part 2 --lives bench/lives/courier.json
+    python training/ask/train.py ... --part 3
 
 DIR holds what is not in the repository (training/ask/README.md): bge_q.npz.xz (bge-small, MIT), vocab.txt, the static
 model, train_docs.json.xz (questions of public sets, by licence) and c_*.json.gz (candidates of development sets).
-Part 1 trains the twelve-layer teachers: a cross-encoder and a bi-encoder. Part 2 distils the six-layer students that
-ship. Each part takes about eight minutes on one H200. The word table stays frozen, so all models share it.
+Part 1 trains a cross-encoder of twelve layers, the teacher; part 2 the encoder that is released; part 3 a reranker of
+six layers. Each takes four to nine minutes on one H200. The word table stays frozen, so all models share it.
 """
 from __future__ import annotations
 
@@ -511,7 +512,7 @@ def main() -> None:
         m = None
         if not g.plain: m = Bert(12); m.load_state_dict({k: v.float() for k, v in torch.load(g.work / "cross12.pt", map_location="cpu").items()}); m.to(dev).eval()
         mine(P, lexical); say("mined")
-        wise = train_bi(bge, P, 450 * g.scale, 7e-5, "bi12", cross=m); encoder_report("bi12", wise); save(wise, g.out / "ask-encoder.npz", "encoder")
+        wise = train_bi(bge, P, 500 * g.scale, 7e-5, "bi12", cross=m); encoder_report("bi12", wise); save(wise, g.out / "ask-encoder.npz", "encoder")
     else:
         m = Bert(12); m.load_state_dict({k: v.float() for k, v in torch.load(g.work / "cross12.pt", map_location="cpu").items()}); m.to(dev).eval(); mine(P, lexical)
         rank = train_cross(shrink(m, [1, 3, 5, 7, 9, 11]), P, 200 * g.scale, 1.2e-4, "cross6", teacher=m); report("cross6", cross(rank), sets, (20, 50)); save(rank, g.out / "ask-reranker.npz", "reranker")
