@@ -500,7 +500,7 @@ class Snapshot:
         return int(self._tx.one("SELECT done FROM cursors WHERE ns = :ns AND stage = :stage", stage=stage) or 0)
 
     def unchanged(self) -> Move:
-        """Return a condition for `Store.advance`: no rebuild or erase has numbered the records anew since."""
+        """Return a condition for `Store.advance`: no rebuild or erase has renumbered the records since."""
         epoch = self.cursor(EPOCH_STAGE)
         return Move(EPOCH_STAGE, epoch, epoch)
 
