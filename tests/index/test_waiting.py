@@ -68,3 +68,11 @@ def test_a_batch_that_was_indexed_does_not_cost_the_others_again(
         assert memory.search("harbour") and read == []
         memory.ingest("The harbour is closed.", session="now")
         assert "The harbour is closed." in found(memory.search("harbour closed")) and len(read) == 1
+
+
+def test_a_batch_lets_callers_go_first_now_and_then(tmp_path: Path) -> None:
+    pauses: list[None] = []
+    with fill(tmp_path / "memory.db", 400) as memory:
+        sizes = tuned(memory.settings, IndexSizes)
+        done = index_words(memory._shared.store, "ana", Space.TURN, sizes, lambda: pauses.append(None))
+    assert done > 300 and len(pauses) >= done // 100

@@ -6,15 +6,19 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import numpy as np
 import pytest
 
 from holdfast.errors import FlushTimeout, InputError
+from holdfast.index.candidates import CandidateTables
 from holdfast.memory import Memory
-from holdfast.model import Hits
+from holdfast.model import Hits, Turn
 from holdfast.models.ask import open_models
 from holdfast.models.embedder import StaticEmbedder
+from holdfast.search.ask import AskScores
 from holdfast.settings import Settings
 from holdfast.testing import FixedClock
 from tests.support.ask_models import write_models
@@ -232,6 +236,39 @@ def test_the_newer_of_two_equal_answers_comes_first(
         hits = memory.search(question)
         assert {hit.text for hit in hits[:2]} == {OLDER, NEWER}
         assert hits[0].text == first and hits[0].outdated_by is None and hits[1].outdated_by is None
+
+
+@pytest.mark.requirement("BEL-4")
+@pytest.mark.parametrize(
+    ("near", "alike", "moved"),
+    [((0.60, 0.59), 0.7, True), ((0.60, 0.57), 0.7, False), ((0.60, 0.59), 0.6, False), ((0.60, 0.9), 0.7, True)],
+)
+def test_the_newer_one_must_answer_as_well_and_be_about_the_same_matter(
+    near: tuple[float, float], alike: float, moved: bool
+) -> None:
+    vectors = {0: [1.0, 0.0], 1: [alike, (1 - alike**2) ** 0.5]}
+    view = SimpleNamespace(
+        vectors=lambda space, fingerprint, nums: [(num, np.array(vectors[num], "<f4").tobytes()) for num in nums]
+    )
+    table = SimpleNamespace(view=view, space=None, pool=SimpleNamespace(size=2))
+    tables = cast(CandidateTables, SimpleNamespace(parts=[table], starts=[0]))
+    scores = AskScores(np.array(near, np.float32), np.array([True, True]), np.array([], np.int64), "x")
+    said = {at: cast(Turn, SimpleNamespace(at=NOW + timedelta(days=at), metadata={})) for at in (0, 1)}
+    assert scores.newer_first(tables, [0, 1], said, "Where do our builds run?") == ([1, 0] if moved else [0, 1])
+
+
+@pytest.mark.requirement("BEL-5")
+def test_questions_of_the_user_do_not_steer_a_later_search(opened: Open) -> None:
+    """Relevance feedback raises what is like the first hits: questions among them would raise what was asked."""
+    asked = [f"Where do we keep the spare {thing}?" for thing in ("tyre", "bulbs", "fuses", "blankets")]
+    key = "Our key hangs behind the mirror in the hall."
+    others = "We keep the spare tyre, the spare bulbs and the fuses in the shed."
+    with opened(None) as memory:
+        for day, text in enumerate([*TALK, key, others, *asked]):
+            memory.ingest(text, at=NOW - timedelta(days=60 - 3 * day), session=f"day {day}")
+        memory.flush()
+        hits = [hit.text for hit in memory.search("Where is the spare key kept?")]
+        assert hits.index(key) < hits.index(others)
 
 
 @pytest.mark.requirement("BEL-5")

@@ -2,7 +2,7 @@
 
     HOLDFAST_MODELS=FOLDER python training/ask/abstain.py --chats CHATS… [--locomo FILE] [--lives FILE…] --out abstain.json
 
-FOLDER holds ask.onnx; `abstain.json` belongs beside it (models/src/holdfast_models). CHATS are files of chats with
+FOLDER holds ask.onnx.gz; `abstain.json` belongs beside it (models/src/holdfast_models). CHATS are files of chats with
 questions: `?` lines are answerable, `??` lines are not (the format is described in training/ask/README.md). Each chat is
 a store of its own, and again part of a store of eight: among many turns one lies near any question by accident. Rare
 words of the turns that answer are asked as keywords too, so that a search for a word is not turned away. Every question

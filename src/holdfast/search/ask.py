@@ -55,7 +55,8 @@ class AskScores:
     """Documents that the encoder has read, by position …"""
     unread: NDArray[np.int64]
     """… and the positions of the others."""
-    fingerprint: str = ""
+    fingerprint: str
+    """Of the encoder, whose vectors the store keeps."""
 
     def agrees(self, old: int, new: int) -> bool:
         """Return whether the newer one is about what was asked too; True where the encoder has not read both."""

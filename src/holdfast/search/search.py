@@ -599,7 +599,7 @@ def _read(
 
 
 def _statements_first(order: list[int], nouns: Mapping[int, Turn | Record], question: str) -> list[int]:
-    """Return the positions with turns that only ask behind the others, and without the same question (BEL-5)."""
+    """Put turns that only ask behind the others (BEL-5); the same question is no hit, the same statement is first."""
     asked = folded(question)
     same = {at for at in order if at in nouns and folded(nouns[at].text) == asked}
     kept = [at for at in order if at not in same or not _QUESTION.search(nouns[at].text)]
