@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from holdfast.admit import ledger, pipeline
 from holdfast.memory import Memory
 from holdfast.models.embedder import StaticEmbedder
 from holdfast.probe.run import AskedProbe, probe_figures
@@ -55,6 +57,43 @@ def test_each_technical_family_has_the_seeds_weight(memory: Memory, text: str, w
 )
 def test_each_kind_of_action_has_the_seeds_weight(memory: Memory, text: str, weight: float) -> None:
     assert memory.gating_scalar(text).a == pytest.approx(weight)
+
+
+@pytest.mark.requirement("GATE-8")
+@pytest.mark.parametrize(
+    ("text", "weight"),
+    [
+        ("def add(a, b):", 0.4),
+        ("struct Point { int x; }", 0.3),
+        ("import numpy as np", 0.3),
+        ("assert add(1, 2) == 3", 0.2),
+        ("/** Returns the sum. */", 0.2),
+        ("The sky is grey", 0.0),
+    ],
+)
+def test_each_kind_of_structure_has_the_seeds_weight(memory: Memory, text: str, weight: float) -> None:
+    assert memory.gating_scalar(text).dtech == pytest.approx(weight)
+
+
+@pytest.mark.requirement("GATE-9")
+def test_the_gate_makes_two_searches_and_no_more(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    memory.remember("Ana lives in Lisbon.")
+    memory.ingest("Ana lives in Lisbon, near the river.")
+    memory.flush()
+    searches: list[str] = []
+
+    def counted(name: str, search: Callable[..., object]) -> Callable[..., object]:
+        def call(*given: object, **named: object) -> object:
+            searches.append(name)
+            return search(*given, **named)
+
+        return call
+
+    monkeypatch.setattr(ledger.Ledger, "nearest", counted("records", ledger.Ledger.nearest))
+    monkeypatch.setattr(pipeline, "nearest_earlier", counted("turns", ledger.nearest_earlier))
+    signals = memory.gating_scalar("Ana lives in Lisbon, near the river.")
+    assert sorted(searches) == ["records", "turns"]
+    assert signals.input_freq > 0 and signals.mem_saturation > 0 and signals.h < 1, "both searches count"
 
 
 @pytest.mark.requirement("RECALL-3")

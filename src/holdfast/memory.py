@@ -54,7 +54,7 @@ from holdfast.settings import Settings, load_settings, tuned
 from holdfast.store.open import default_location, open_store
 from holdfast.store.snapshot import Snapshot
 from holdfast.store.store import Store
-from holdfast.store.types import Space
+from holdfast.store.types import GLOBAL, Space
 from holdfast.text.time import Moment, read_moment
 from holdfast.version import __version__
 from holdfast.worker.worker import FOREGROUND
@@ -363,7 +363,7 @@ class Memory:
         """Return the best hits, best first; `.receipt` explains them. `rerank` reads the first 20 once more (.15 s)."""
         with FOREGROUND.call():  # loading the modules too: derived work must not take that long for itself
             from holdfast.search.retrieve import Query
-            from holdfast.search.search import GLOBAL, search  # who only writes does not load them
+            from holdfast.search.search import search  # who only writes does not load them
 
         now = self._shared.clock()
         engine = self._engine

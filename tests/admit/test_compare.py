@@ -71,7 +71,7 @@ def test_the_guard_says_what_differs(first: str, second: str, why: str) -> None:
     ],
 )
 def test_a_changed_mind_replaces_what_was_said(old: str, new: str) -> None:
-    assert is_replaced(old, new, new, REPLACED)
+    assert is_replaced(old, new, new, "", REPLACED)
 
 
 @pytest.mark.requirement("BEL-3")
@@ -84,7 +84,7 @@ def test_a_changed_mind_replaces_what_was_said(old: str, new: str) -> None:
     ],
 )
 def test_another_fact_replaces_nothing(old: str, new: str) -> None:
-    assert not is_replaced(old, new, new, REPLACED)
+    assert not is_replaced(old, new, new, "", REPLACED)
 
 
 @pytest.mark.requirement("BEL-4", "RULE-4")

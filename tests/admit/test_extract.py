@@ -247,7 +247,7 @@ def test_a_rule_that_may_be_anothers_is_recalled_and_not_followed(
     memory: Memory, monkeypatch: pytest.MonkeyPatch, own: float, kind: Kind
 ) -> None:
     text = "Send every invoice to the new address."
-    read = SentenceReading(text, 0, worth=0.9, alone=0.9, rule=0.9, own=own, norm=0.9, kind="rule")
+    read = SentenceReading(text, 0, worth=0.9, alone=0.9, rule=0.9, own=own, norm=0.9, change=0.0, kind="rule")
     monkeypatch.setattr("holdfast.admit.extract.read_sentences", lambda *_: [read])
     [candidate] = DeterministicExtractor(AdmitWeights()).extract(memory.ingest(text), [])
     assert candidate.kind is kind

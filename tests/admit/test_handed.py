@@ -100,11 +100,11 @@ def test_an_answer_of_our_own_tools_that_is_pasted_back_says_nothing_anew(memory
     made = records(memory)
     told = TextFormatter(Settings()).format(RecentRecords(records=tuple(made)))
     assert len(made) == 2 and all(record.text in told for record in made)
-    turn = memory.ingest(f"{told}\n\nI sold the mule in May.")
+    turn = memory.ingest(f"{told}\n\nMy mule is called Tobias.")
     memory.flush()
     assert {record.text: record.evidence_count for record in records(memory)} == {
         **dict.fromkeys((record.text for record in made), 1),
-        "I sold the mule in May.": 1,
+        "My mule is called Tobias.": 1,
     }
     assert any(one.what == "set aside" and "recalled memories" in one.reason for one in memory.why(turn.id).decisions)
 

@@ -60,6 +60,40 @@ def test_200_ordinary_sentences_raise_no_alarm() -> None:
     assert [text for text in sentences if mask(text).found] == []
 
 
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ("WLAN-Schlüssel: 63829104756281930475", "63829104756281930475"),
+        ("Der Code für die Haustür lautet 55831.", "55831"),
+        ("Kartennummer 4111111111111111, Prüfziffer 881", "881"),
+        ("My luggage lock is 0 4 2.", "0 4 2"),
+        ("passphrase: nine purple otters dance", "purple otters"),
+        ("The passphrase of the archive is nine purple otters dance.", "purple otters"),
+        ("My health card is 1234-567-897-AB.", "1234-567-897"),
+        ("routing 021000021 account 4839201745", "4839201745"),
+        ("My account number is 4839201745.", "4839201745"),
+        ("My NI number is AB 12 34 56 C.", "12 34 56"),
+    ],
+)
+def test_a_secret_that_is_named_is_masked(text: str, secret: str) -> None:
+    assert secret not in mask(text).text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The passphrase is kept in the safe of the office.",
+        "A passphrase is easier to remember than a password.",
+        "I lost the key of my bike lock on day 112 of the trip.",
+        "Der Code für das Haus ist noch nicht fertig.",
+        "We have 4839201 accounts, and account 17 is mine.",
+        "The health of the card game depends on 1200 players.",
+    ],
+)
+def test_talk_about_secrets_is_no_secret(text: str) -> None:
+    assert mask(text).text == text
+
+
 @pytest.fixture
 def told(open_memory: OpenMemory) -> Iterator[Memory]:
     """A memory in which every kind was said, and remembered."""
@@ -128,13 +162,14 @@ def test_redaction_covers_metadata_memories_sessions_and_keys(
     other = key.replace("0000", "1111")
     memory = open_memory(settings=replace(QUICK, log=LogSettings(redact_secrets=True)))
     memory.ingest("hello", session=f"s {key}", key=f"k {key}", metadata={"note": {"deep": [f"it is {key}"]}})
+    memory.ingest("hello there", metadata={key: 1, "login": {"user": "ana", "password": "hunter2fake"}})
     memory.ingest("hello again", session=f"s {other}", key=f"k {other}")
     memory.remember(f"The token is {key}", key=f"m {key}", metadata={"token": key})
     assert [turn.text for turn in memory.thread(f"s {key}")] == ["hello"]  # the same name finds it again
     assert memory.thread(f"s {other}")[0].session != memory.thread(f"s {key}")[0].session
     assert memory.remember("once more", key=f"m {key}").text == "The token is [secret: github token]"
     write(memory, tmp_path / "copy")
-    assert b"FAKEfakeFAKE" not in (tmp_path / "copy").read_bytes()
+    assert not any(one in (tmp_path / "copy").read_bytes() for one in (b"FAKEfakeFAKE", b"hunter2fake"))
 
 
 def test_an_import_is_redacted_like_what_is_ingested(open_memory: OpenMemory, tmp_path: Path) -> None:
@@ -153,4 +188,5 @@ def test_an_import_is_redacted_like_what_is_ingested(open_memory: OpenMemory, tm
 def test_masking_a_value_keeps_what_has_no_secret() -> None:
     value = {"a": ["x", ("y", 3)], "b": None}
     assert masked(value) == value
+    assert masked(named := {"session_id": "8f3a9c2be1d04f77a6", "password": "none", "pin": "a", "at": "4471"}) == named
     assert masked({"a": [{"b": "my PIN is 4471"}]}) == {"a": [{"b": "my PIN is [secret: pin]"}]}

@@ -390,7 +390,7 @@ def test_a_very_long_turn_of_the_tail_is_shortened_and_that_is_stated(calm: Memo
     calm.ingest("x" * 3_000_000, role="tool", session="now")
     made = calm.context([user("what did the tool say?")], "now")
     (item,) = read(calm, made, "now").tiers[Tier.TAIL]
-    assert "characters left out" in item.text and len(item.text) < 25_000
+    assert "bytes left out" in item.text and len(item.text) < 25_000
     assert made.degraded is not None and "beginning and end" in made.degraded
 
 
@@ -484,3 +484,19 @@ def test_cached_rules_render_the_same_in_another_session(open_memory: OpenMemory
         fresh = open_memory().context(question, session, rules=[str(rules)])
         assert (again.text, again.tokens) == (fresh.text, fresh.tokens)
         assert (mark.upper() in again.text) is (session == "three"), "a session's own mark is broken"
+
+
+@pytest.mark.requirement("CTX-6")
+def test_the_turn_next_to_a_hit_is_shown_but_no_filler(
+    open_memory: OpenMemory, static_embedder: StaticEmbedder
+) -> None:
+    memory = open_memory(embedder=static_embedder)
+    for number in range(60):
+        memory.ingest(f"The weather on day {number} was grey, and the ferry was late once more.", session=f"s{number}")
+    for said in ("Thanks a lot!", "Which dentist is there near the harbour?", "Ines Okafor, upstairs from the baker."):
+        memory.ingest(said, session="talk")
+    memory.flush()
+    made = memory.context([{"role": "user", "content": "the dentist near the harbour"}], session="new", budget=200)
+    shown = [one.text for one in made.receipt.items]
+    assert "Ines Okafor, upstairs from the baker." in shown
+    assert "Thanks a lot!" not in shown

@@ -30,6 +30,7 @@ from holdfast.settings import (
     StructureWeights,
     TechnicalWeights,
 )
+from tests.support.pace import slowness
 
 PLAIN = [
     # the seed's own mistakes, which GATE-12 names
@@ -393,7 +394,7 @@ NASTY = [
     *["a", " ", "\n", "a.", "a/", "a-", "1.", "1,", "f0", "a(", '"', "`", "a::", "Aa", "é"],
     *["my ", "I am ", "replaced a ", "static ", "class A(", "at a (", "`git ", "10 "],
 ]
-_LIMIT_S = 0.05
+_LIMIT_S = 0.1  # 20 to 50 ms on an idle core; a pattern that is not linear takes minutes
 
 
 def _seconds(pattern: Pattern, reading: PatternReading) -> float:
@@ -409,9 +410,9 @@ def _seconds(pattern: Pattern, reading: PatternReading) -> float:
 
 @pytest.mark.requirement("GATE-2", "GATE-5", "GATE-6", "GATE-7", "GATE-8")
 @pytest.mark.parametrize("piece", NASTY)
-def test_every_pattern_reads_100_kb_of_anything_in_50_ms(piece: str) -> None:
-    reading = PatternReading.of((piece * 100_000)[:100_000])
-    slow = {name: took for name, pattern in PATTERNS.items() if (took := _seconds(pattern, reading)) >= _LIMIT_S}
+def test_every_pattern_reads_100_kb_of_anything_at_once(piece: str) -> None:
+    reading, most = PatternReading.of((piece * 100_000)[:100_000]), _LIMIT_S * slowness()
+    slow = {name: took for name, pattern in PATTERNS.items() if (took := _seconds(pattern, reading)) >= most}
     assert slow == {}
 
 

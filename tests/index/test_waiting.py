@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.index import candidates
-from holdfast.index.blocks import IndexSizes, index_words
+from holdfast.index.blocks import IndexSizes, cut_turns, index_words
 from holdfast.memory import Memory
 from holdfast.settings import tuned
 from holdfast.store.types import Space
@@ -76,3 +76,29 @@ def test_a_batch_lets_callers_go_first_now_and_then(tmp_path: Path) -> None:
         sizes = tuned(memory.settings, IndexSizes)
         done = index_words(memory._shared.store, "ana", Space.TURN, sizes, lambda: pauses.append(None))
     assert done > 300 and len(pauses) >= done // 100
+
+
+def test_a_waiting_turn_of_megabytes_is_not_read_by_a_search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+
+    def counted(text: str) -> Counter[str]:
+        read.append(text)
+        return term_counts(text)
+
+    with fill(tmp_path / "memory.db", 40) as memory:
+        monkeypatch.setattr(candidates, "term_counts", counted)
+        memory.ingest("The harbour master wrote this. " * 150_000, session="large")
+        assert memory.search("harbour")
+        assert sum(map(len, read)) < 100_000
+
+
+def test_deriving_a_long_turn_lets_callers_go_first(tmp_path: Path) -> None:
+    pauses: list[None] = []
+    with fill(tmp_path / "memory.db", 1) as memory:
+        memory.ingest("The harbour master wrote this. " * 30_000, session="large")
+        store, sizes = memory._shared.store, tuned(memory.settings, IndexSizes)
+        cut_turns(store, "ana", sizes, lambda: pauses.append(None))
+        assert len(pauses) > 5
+        pauses.clear()
+        while index_words(store, "ana", Space.TURN, sizes, lambda: pauses.append(None)):
+            assert len(pauses) > 5

@@ -69,7 +69,7 @@ def test_an_invalid_name_is_refused_and_does_not_fall_through_to_the_next(way: s
 
 
 @pytest.mark.requirement("INV-4")
-@pytest.mark.parametrize("other", ["al", "alice ", "Alice", "alice\u200b", "alicé", "alice%", "alic_", "*", "%"])
+@pytest.mark.parametrize("other", ["al", "alice ", "Alice", "alicé", "alice%", "alic_", "*", "%"])
 def test_similar_names_are_different_namespaces(tmp_path: Path, other: str) -> None:
     with (
         Memory(tmp_path / "m.db", "alice", settings=QUICK, embedder="none") as alice,

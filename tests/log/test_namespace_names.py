@@ -20,7 +20,9 @@ def test_both_ways_to_write_an_accent_name_one_namespace(open_memory: OpenMemory
 
 
 @pytest.mark.requirement("SAFE-4", "INV-4")
-@pytest.mark.parametrize("name", ["a\tb", "a\nb", "a\x7f", "a\u202eb", "\u200fa", "a\u2066b"], ids=ascii)
+@pytest.mark.parametrize(
+    "name", ["a\tb", "a\nb", "a\x7f", "a\u202eb", "\u200fa", "a\u2066b", "\ufeffa", "a\u200bb"], ids=ascii
+)
 def test_control_characters_and_direction_marks_are_refused(open_memory: OpenMemory, name: str) -> None:
     with pytest.raises(BadText, match="direction marks"):
         open_memory(name)

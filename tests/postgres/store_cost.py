@@ -75,7 +75,7 @@ def measure(places: list[Place], turns: int) -> dict[str, object]:
     each = turns // _PARTS
     with (
         TemporaryDirectory() as folder,
-        Memory(Path(folder) / "warm.db", embedder=embedder, settings=settings) as memory,
+        Memory(Path(folder) / "warm.db", "warm", embedder=embedder, settings=settings) as memory,
     ):
         _ingest(memory, upto(sessions, each))  # the first place would pay for loading the models
         memory.flush()

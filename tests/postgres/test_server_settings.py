@@ -84,7 +84,7 @@ def test_idle_limits_of_the_server_end_no_snapshot_and_no_claim(postgres: Engine
 
 def _check_limit(postgres: Engine, url: str, limit: str, begin: str) -> None:
     with (
-        set_for_role(postgres.server, url, **{limit: "50ms"}),
+        set_for_role(postgres.server, url, **{limit: "300ms"}),
         closing(open_store(url, StoreSettings(durable=False))) as store,
         store.claim("ana") as mine,
         store.snapshot("ana") as view,

@@ -63,7 +63,7 @@ def test_of_turns_alike_those_said_in_the_time_asked_for_come_first(memory: Memo
 def test_a_time_defined_by_an_event_is_looked_up(memory: Memory) -> None:
     memory.ingest("Today was our wedding, at the town hall.", at=NOW - timedelta(days=50), session="wedding")
     memory.flush()
-    hits = memory.search("What did I say about the choir right after the wedding?")
+    hits = memory.search("What did I say about the choir right after the wedding?", kind="turn")
     first = next(hit for hit in hits if "choir" in hit.text)
     assert NOW - timedelta(days=51) <= first.at
 
@@ -159,3 +159,123 @@ def test_the_very_words_of_a_turn_find_it_first(memory: Memory) -> None:
     memory.flush()
     for turn in memory.recent(40):
         assert memory.search(turn.text, kind="turn")[0].text == turn.text
+
+
+# --- Questions about the talk as such, and about many things
+
+
+@pytest.mark.requirement("RECALL-8")
+def test_a_question_for_themes_is_answered_by_turns_of_each_theme(memory: Memory) -> None:
+    memory.flush()
+    hits = memory.search("Summarize the key themes of our conversations", limit=6)
+    assert hits.receipt.reason.startswith("asked for themes")
+    assert len({TALK.index(hit.text.partition(" Day")[0]) for hit in hits}) >= 4, "not the same theme again and again"
+
+
+@pytest.mark.requirement("RECALL-8")
+def test_themes_of_a_time_come_from_that_time(memory: Memory) -> None:
+    memory.flush()
+    hits = memory.search("What were the main topics of our conversations in April?", limit=5)
+    assert hits and {hit.at.month for hit in hits} == {4}
+
+
+@pytest.mark.requirement("RECALL-8")
+def test_where_too_little_was_said_for_a_theme_the_newest_turns_answer(open_memory: OpenMemory) -> None:
+    memory = open_memory(clock=FixedClock(NOW))
+    memory.ingest("The gutters need cleaning before autumn.")
+    memory.ingest("My bike chain keeps slipping.")
+    hits = memory.search("Summarize the key themes across my recent conversations")
+    assert [hit.text for hit in hits] == ["My bike chain keeps slipping.", "The gutters need cleaning before autumn."]
+
+
+@pytest.mark.requirement("RECALL-8")
+def test_a_context_for_a_question_about_the_talk_shows_it(memory: Memory) -> None:
+    memory.flush()
+    for question in ("Summarize the key themes across my recent conversations", "What did we talk about lately?"):
+        made = memory.context([{"role": "user", "content": question}], session="new", budget=400)
+        shown = [one.text for one in made.receipt.items]
+        assert len(shown) >= 5, question
+    assert "Day 99" in made.text, "the newest"
+
+
+@pytest.mark.requirement("RECALL-8")
+def test_a_question_about_many_things_gathers_over_the_sessions(
+    open_memory: OpenMemory, static_embedder: StaticEmbedder
+) -> None:
+    memory = open_memory(embedder=static_embedder, clock=FixedClock(NOW))
+    for week in range(6):
+        for number, said in enumerate(["is noisy", "leaks", "was bled", "needs a valve", "cost me an hour"]):
+            at = NOW - timedelta(days=60 - 7 * week, minutes=10 - number)
+            memory.ingest(f"The old boiler {said}, as of visit {week}.", at=at, session=f"week {week}")
+            memory.ingest(f"{TALK[(week + number) % len(TALK)]}", at=at, session=f"week {week}")
+    memory.flush()
+    hits = memory.search("Summarize everything that happened with the boiler over time", limit=6)
+    assert all("boiler" in hit.text for hit in hits)
+    assert len({hit.session for hit in hits}) == 6
+    assert any(stage.name == "gather" for stage in hits.receipt.stages)
+
+
+@pytest.mark.requirement("RECALL-8")
+def test_a_gathered_reply_that_was_forgotten_stays_away(
+    open_memory: OpenMemory, static_embedder: StaticEmbedder
+) -> None:
+    memory = open_memory(embedder=static_embedder, clock=FixedClock(NOW))
+    for week in range(4):
+        memory.ingest(f"The boiler leaks again, visit {week}.", session=f"week {week}")
+        reply = memory.ingest(f"Call the plumber about the boiler, {week}.", role="assistant", session=f"week {week}")
+    memory.flush()
+    assert reply is not None
+    memory.forget(reply.id)
+    hits = memory.search("Summarize everything that happened with the boiler over time")
+    assert len(hits) >= 4 and reply.id not in {hit.id for hit in hits}
+
+
+# --- Names
+
+
+def _two_friends(memory: Memory) -> None:
+    for number, (name, said) in enumerate(
+        [
+            ("Melanie", "I painted a lake at sunrise last year."),
+            ("Caroline", "I went to a support group yesterday."),
+            ("Melanie", "The kids and I made clay pots."),
+            ("Caroline", "I bought running shoes in purple."),
+            ("Melanie", "I bought running shoes in green."),
+            *[("Caroline", f"{TALK[at % len(TALK)]} {at}") for at in range(10)],
+            *[("Melanie", f"{TALK[at % len(TALK)]} {at}") for at in range(10)],
+        ]
+    ):
+        memory.ingest(said, session="chat", metadata={"speaker": name}, at=NOW - timedelta(hours=40 - number))
+    memory.flush()
+
+
+@pytest.mark.requirement("RECALL-9")
+@pytest.mark.parametrize("name", ["Melanie", "Mel", "Melaine", "Melanies", "Melani", "Melxnie"])
+def test_a_short_or_misspelt_name_means_the_speaker(
+    open_memory: OpenMemory, static_embedder: StaticEmbedder, name: str
+) -> None:
+    memory = open_memory(embedder=static_embedder, clock=FixedClock(NOW))
+    _two_friends(memory)
+    assert "green" in memory.search(f"Which running shoes did {name} buy?")[0].text
+    assert "purple" in memory.search("Which running shoes did Caroline buy?")[0].text
+
+
+@pytest.mark.requirement("RECALL-9")
+def test_of_two_people_that_a_question_names_neither_is_preferred(
+    open_memory: OpenMemory, static_embedder: StaticEmbedder
+) -> None:
+    memory = open_memory(embedder=static_embedder, clock=FixedClock(NOW))
+    _two_friends(memory)
+    memory.ingest("Caroline, Melanie, Caroline: hello, hello!", session="chat", metadata={"speaker": "Melanie"})
+    memory.flush()
+    hits = memory.search("Which running shoes do Caroline and Melanie have?", limit=2)
+    assert {"purple" in hit.text or "green" in hit.text for hit in hits} == {True}, "no turn for the names in it"
+    assert len({hit.speaker for hit in hits}) == 2
+
+
+@pytest.mark.requirement("RECALL-7")
+@pytest.mark.parametrize("day", ["19.04.2026", "19.4.26", "19/04/2026", "2026-04-19", "19 April", "April 19th"])
+def test_a_day_in_a_question_may_be_written_in_any_way(memory: Memory, day: str) -> None:
+    memory.flush()
+    hits = memory.search(f"What did I say on {day}?")
+    assert hits and {hit.at.date().isoformat() for hit in hits} == {"2026-04-19"}

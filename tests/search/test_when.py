@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from holdfast.model import to_micros
 from holdfast.search.question import read_question
 from holdfast.search.rank import said_in
-from holdfast.search.when import BEGINNING, END, Recency
+from holdfast.search.when import BEGINNING, END, Intent
 from holdfast.text.time import easter
 from tests.support.pace import slowness
 
@@ -329,4 +329,4 @@ def test_a_hundred_thousand_hostile_characters_are_read_at_once(piece: str) -> N
         best = min(best, time.process_time() - start)
     assert best < 0.05 * slowness()
     assert len(asked.windows) <= 24
-    assert asked.recency is Recency.NONE
+    assert asked.intent is Intent.ORDINARY

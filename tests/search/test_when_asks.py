@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from holdfast.search.question import read_question
-from holdfast.search.when import BEGINNING, Order, Recency
+from holdfast.search.when import BEGINNING, Intent
 
 SUNDAY = datetime(2026, 11, 15, 9, 30, tzinfo=UTC)
 
@@ -122,6 +122,7 @@ def test_what_compares_no_events_has_no_sides(question: str) -> None:
     assert read_question(question, SUNDAY).sides == ()
 
 
+@pytest.mark.requirement("RECALL-7")
 @pytest.mark.parametrize(
     "question",
     ["What did we talk about lately?", "What's new?", "Summarise our last conversations", "What did I say yesterday?",
@@ -129,78 +130,41 @@ def test_what_compares_no_events_has_no_sides(question: str) -> None:
      "What was the last thing I told you?", "What did we chat about recently?", "What did I do on 3 June?",
      "Give me a recap of our recent sessions"],
 )  # fmt: skip
-def test_the_recent_as_such_is_recognised(question: str) -> None:
-    assert read_question(question, SUNDAY).recency is Recency.ALONE
+def test_a_question_for_recent_talk_is_recognised(question: str) -> None:
+    assert read_question(question, SUNDAY).intent is Intent.RECENT
 
 
+@pytest.mark.requirement("RECALL-8")
 @pytest.mark.parametrize(
     "question",
-    ["What did I say lately about the tax letter?", "Which films have I seen recently?",
-     "In our last chat you named a plumber, who was it?", "What is my most recent blood pressure?"],
+    ["Summarize the key themes across my recent conversations", "summarize our conversations",
+     "What do I talk to you about most?", "Which topics do I keep coming back to?"],
 )  # fmt: skip
-def test_with_a_topic_the_recent_only_breaks_ties(question: str) -> None:
-    assert read_question(question, SUNDAY).recency is Recency.TIES
+def test_a_question_for_themes_is_recognised(question: str) -> None:
+    assert read_question(question, SUNDAY).intent is Intent.THEMES
+
+
+@pytest.mark.requirement("RECALL-8")
+@pytest.mark.parametrize(
+    "question",
+    ["Summarize how the kitchen renovation went", "In what order did I visit the cities?",
+     "How many times did I go swimming in total?", "List all the restaurants that I liked",
+     "What did we decide about the new boiler?"],
+)  # fmt: skip
+def test_a_question_about_many_things_is_recognised(question: str) -> None:
+    assert read_question(question, SUNDAY).intent is Intent.GATHER
 
 
 @pytest.mark.parametrize(
     "question",
     ["Who is my dentist?", "What did I buy last week?", "What am I doing next Friday?", "What is my last name?", "",
-     "Which came first, the talk or the chat?"],
+     "Which came first, the talk or the chat?", "In our last chat you named a plumber, who was it?",
+     "What is my most recent blood pressure?", "What is the theme of the party?", "How many children do I have?",
+     "Summarize this article for me", "我昨天说了什么", "summarize " * 100,
+     "message", "said", "hello", "chat with Ben", "What has John been up to recently?"],
 )  # fmt: skip
-def test_other_questions_do_not_ask_for_the_recent(question: str) -> None:
-    assert read_question(question, SUNDAY).recency is Recency.NONE
-
-
-@pytest.mark.parametrize(
-    ("question", "order"),
-    [
-        ("What was the first car I drove?", Order.FIRST),
-        ("Where did I originally live?", Order.FIRST),
-        ("What is the latest on the roof?", Order.LATEST),
-        ("Which doctor did I see most recently?", Order.LATEST),
-        ("When did I last see Ben?", Order.LATEST),
-        ("What is my current address?", Order.CURRENT),
-        ("Where does Ada work now?", Order.CURRENT),
-        ("What did I buy last week?", None),
-        ("What is my last name?", None),
-        ("Who took the first aid course?", None),
-        ("Who is my dentist?", None),
-    ],
-)
-def test_the_wanted_order_is_a_hint(question: str, order: Order | None) -> None:
-    assert read_question(question, SUNDAY).order is order
-
-
-@pytest.mark.parametrize(
-    ("question", "several"),
-    [
-        ("How many plants did I buy?", True),
-        ("List all restaurants I liked", True),
-        ("What did I pay for shoes in total?", True),
-        ("Tell me every book I named", True),
-        ("In which order did I visit the cities?", True),
-        ("How many days ago did I buy the grill?", False),
-        ("Who is my dentist?", False),
-    ],
-)
-def test_a_question_that_needs_several_turns_says_so(question: str, several: bool) -> None:
-    assert read_question(question, SUNDAY).several is several
-
-
-@pytest.mark.parametrize(
-    ("question", "asks"),
-    [
-        ("When did I move?", True),
-        ("How long ago was the flood?", True),
-        ("Which month did I start at Acme?", True),
-        ("How many weeks ago did I plant the peas?", True),
-        ("Do you remember when I moved?", True),
-        ("When I moved, who helped?", False),
-        ("Who helped when I moved?", False),
-    ],
-)
-def test_a_question_for_a_time_is_known(question: str, asks: bool) -> None:
-    assert read_question(question, SUNDAY).asks_when is asks
+def test_other_questions_are_ordinary(question: str) -> None:
+    assert read_question(question, SUNDAY).intent is Intent.ORDINARY
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,16 @@ import fcntl
 import os
 import sqlite3
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+import apsw
 import pytest
 
 from holdfast.errors import (
     Closed,
+    HoldfastError,
     StoreBusy,
     StoreDamaged,
     StoreError,
@@ -24,7 +27,7 @@ from holdfast.errors import (
 from holdfast.memory import Memory
 from holdfast.settings import StoreSettings
 from holdfast.store.sqlite.schema import SCHEMA
-from tests.support.memories import QUICK, OpenMemory, texts
+from tests.support.memories import QUICK, OpenMemory, texts, user
 
 
 def opened(path: Path | str) -> Memory:
@@ -237,3 +240,22 @@ def test_a_writer_that_blocks_too_long_gives_store_busy_and_no_partial_write(tmp
             os.close(lock)
         memory.ingest("after")
         assert texts(memory.thread("default")) == ["before", "after"]
+
+
+@pytest.mark.requirement("SAFE-4", "LOG-7")
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [("at", "never"), ("idx", None), ("role", "x"), ("session", 1.5), ("text", b"\xff\xfe"), ("text", 7)],
+)
+def test_a_damaged_row_is_our_error(open_memory: OpenMemory, tmp_path: Path, column: str, value: object) -> None:
+    with open_memory() as memory:
+        memory.ingest("The harbour is closed.", session="x", metadata={"speaker": "Ana"})
+    damaged = apsw.Connection(str(tmp_path / "memory.db"))
+    damaged.execute(f"UPDATE log SET {column} = ? WHERE entry = 'turn'", (value,))
+    damaged.close()
+    memory = open_memory()
+    for call in (lambda: memory.search("harbour"), lambda: memory.recent(3), memory.doctor, lambda: memory.thread("x")):
+        with suppress(HoldfastError):
+            call()
+    made = memory.context([user("Is the harbour closed?")], "x")
+    assert "Error" not in (made.degraded or "")

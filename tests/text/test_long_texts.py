@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import pairwise
 
 import pytest
 
 from holdfast.models.tokens import TokenEstimator
-from holdfast.text.words import parts, split_passages
+from holdfast.text.words import parts, split_passages, term_counts, terms
 
 pytestmark = pytest.mark.requirement("TRUST-5")
 
@@ -33,3 +34,13 @@ def test_tokens_of_a_long_text_are_those_of_its_lines() -> None:
     counter = TokenEstimator()
     short = "".join(map(LINE.format, range(1000)))
     assert abs(counter.count(short * 6) - 6 * counter.count(short)) <= 6
+
+
+@pytest.mark.parametrize(
+    "line",
+    [LINE, "Ærø’s fooBar_baz {} naïve; pier-{}.\n", "東京タワー{}と港", "x{}", "Straße, ΟΔΟΣ {} и маяк\u00a0", ""],
+)
+def test_terms_of_a_long_text_are_counted_in_parts_and_are_all_there(line: str) -> None:
+    text, pauses = "".join(line.replace("{}", str(number)) for number in range(6000)), list[None]()
+    assert term_counts(text, lambda: pauses.append(None)) == Counter(terms(text))
+    assert len(pauses) >= (len(text) // 40_000 if "\n" in line else 0)

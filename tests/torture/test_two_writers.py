@@ -31,11 +31,12 @@ def check_lives(folder: Path, seed: int, kills: int, longest: float = 1.0) -> No
     path, chance = folder / "memory.db", random.Random(f"kills {seed}")
     with Memory(path, "ana", embedder=HashEmbedder(), settings=QUICK) as memory:
         memory.ingest("My sister Rosa lives in Porto.", session="a")
+    wrote = 0
     for run in range(kills):
         children = [start("live_until_killed", path, f"{seed}-{run}-{number}") for number in range(2)]
-        acts = [kill_after(child, chance.uniform(0.1, longest)) for child in children]
-        assert any(acts) or run  # somebody wrote
+        wrote += sum(len(kill_after(child, chance.uniform(0.1, longest))) for child in children)
         compare(path, folder, f"{seed}-{run}")
+    assert wrote  # on a busy machine a process may be killed before its first act, but not all of them
 
 
 def compare(path: Path, folder: Path, name: str) -> None:

@@ -302,7 +302,7 @@ def test_each_turn_is_embedded_once_across_reopenings(open_memory: OpenMemory) -
     embedder = CountingEmbedder()
     for part in range(4):
         memory = open_memory(embedder=embedder, settings=EAGER)
-        memory.ingest_many([user(f"part {part} turn {number}") for number in range(10)])
+        memory.ingest_many([user(f"ping {part} {number}") for number in range(10)])
         memory.flush()
         memory.close()
     assert sorted(embedder.asked) == sorted(set(embedder.asked))

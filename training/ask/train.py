@@ -149,14 +149,19 @@ def read_chats(folder: Path) -> list[dict]:
     return docs
 
 
+def unpacked(path: Path) -> str:
+    return lzma.decompress(path.read_bytes()).decode()
+
+
 def read_histories(root: Path) -> list[dict]:
     """Questions about texts that were labelled for other models: training/ask/questions/NAME.jsonl names their source."""
     docs: list[dict] = []
-    for path in sorted((root / "ask/questions").glob("*.jsonl")):
-        texts = dict(histories_of(root, path.stem))
-        for line in path.read_text(encoding="utf-8").splitlines():
+    for path in sorted((root / "ask/questions").glob("*.jsonl.xz")):
+        name = path.name.split(".")[0]
+        texts = dict(histories_of(root, name))
+        for line in unpacked(path).splitlines():
             row = json.loads(line); turns = texts[row["id"]]
-            docs.append(dict(src="histories", kind="history", author=path.stem, turns=turns, dates=["2024-01-01"] * len(turns), sess=[0] * len(turns), qs=[(q, sorted(g)) for q, g in row["qs"] if g and max(g) < len(turns)], un=row["un"]))
+            docs.append(dict(src="histories", kind="history", author=name, turns=turns, dates=["2024-01-01"] * len(turns), sess=[0] * len(turns), qs=[(q, sorted(g)) for q, g in row["qs"] if g and max(g) < len(turns)], un=row["un"]))
     return docs
 
 
@@ -164,12 +169,12 @@ def histories_of(root: Path, name: str):
     """`miniN`: people who change their minds; `chats_N_M`: labelled chats; `labels_…`: labelled dialogues."""
     kind, *parts = name.split("_")
     if kind.startswith("mini"):
-        for line in (root / f"reader/labels/change/{name}.jsonl").read_text(encoding="utf-8").splitlines():
+        for line in unpacked(root / f"reader/labels/change/{name}.jsonl.xz").splitlines():
             if line.strip(): row = json.loads(line); yield row["id"], [("U", t) for t in [*row["early"], *(one["turn"] for one in row["later"])]]
     elif kind == "chats":
         for part in parts:
             chats: list = []
-            for line in (root / f"reader/labels/chats/l{part}.txt").read_text(encoding="utf-8").splitlines():
+            for line in unpacked(root / f"reader/labels/chats/l{part}.txt.xz").splitlines():
                 if line.startswith("## "): chats.append((line[3:].strip(), []))
                 elif line.startswith("A "): chats[-1][1].append(("A", line[2:]))
                 elif line.startswith("+ ") and chats[-1][1]: chats[-1][1][-1] = (chats[-1][1][-1][0], f"{chats[-1][1][-1][1]} {line[6:]}")

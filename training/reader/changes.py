@@ -1,10 +1,10 @@
 """Fit the weights of admit/compare.py: how far the reader and nearness say that a turn replaces a statement.
 
-    python training/reader/changes.py LIFE.json [LIFE.json ...]
+    python training/reader/changes.py LIFE …
 
-A life is a file of `holdfast bench lives`. Every turn that ends a fact, and every third other turn, is paired with the
-statements that are nearest to it; the pair is positive if that turn ended that fact. Prints precision at several
-recalls, each life judged by weights fitted to the others, and the weights fitted to all of them.
+A life is a file of `holdfast bench lives` (.json) or a tagged one that the reader was not trained on (.txt.xz). Every turn is
+paired with the statements that are nearest to it; the pair is positive if that turn ended that statement. Prints precision
+at several recalls, each life judged by weights fitted to the others, and the weights fitted to all of them.
 """
 
 from __future__ import annotations
@@ -12,58 +12,92 @@ from __future__ import annotations
 import json
 import math
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from prepare import read_tagged
 
 from holdfast.admit.compare import replacement
-from holdfast.gate.reader import sentence_spans
+from holdfast.admit.extract import AdmitWeights
+from holdfast.gate.own_words import own_words
+from holdfast.gate.reader import read_sentences, sentence_spans
 from holdfast.models.embedder import shipped_embedder
 from holdfast_bench.life import holds
 
-NEAREST = 8
+NEAREST = 10
+Row = tuple[bool, list[float]]
 
 
-def rows_of(path: Path) -> list[tuple[bool, list[float]]]:
-    life = json.loads(path.read_text(encoding="utf-8"))
-    turns = {turn["id"]: turn for turn in life["turns"]}
-    place = {turn_id: number for number, turn_id in enumerate(turns)}
-    things = [*life["facts"], *life["rules"]]
-    said = {thing["id"]: statement(thing, turns) for thing in things}
-    ends = {thing["until"] for thing in things if thing["until"]}
+def odds(chance: float) -> float:
+    return math.log((chance + 0.01) / (1.01 - chance))
+
+
+def rows_of(path: Path) -> list[Row]:
     embed = shipped_embedder().embed
-    rows = []
-    for turn_id in sorted({*ends, *list(turns)[::3]}, key=place.__getitem__):
-        if turns[turn_id]["role"] != "user":
+    rows: list[Row] = []
+    missed = 0
+    for text, previous, known, ended in (judged if path.suffix == ".json" else tagged)(path):
+        said = own_words(text, 40_000).text.strip()
+        read = read_sentences(text, previous)
+        if not known or not said or not read:
             continue
-        text = turns[turn_id]["text"]
-        olds = [
-            thing
-            for thing in things
-            if place[thing["turns"][0]] < place[turn_id]
-            and (not thing["until"] or place[thing["until"]] >= place[turn_id])
-        ]
-        if not olds:
+        names = list(known)
+        vectors = embed([known[one] for one in names])
+        best = (vectors @ embed([one.text for one in read]).T).max(1)
+        whole = vectors @ embed([said])[0]
+        if max(one.change for one in read) < AdmitWeights().change:  # nothing is compared
+            missed += sum(one in known for one in ended)
             continue
-        vectors = embed([said[thing["id"]] for thing in olds])
-        sentences = [text[start:end] for start, end in sentence_spans(text)] or [text]
-        best, whole = (vectors @ embed(sentences).T).max(1), vectors @ embed([text])[0]
-        for at in np.argsort(-best)[:NEAREST]:
-            chance = replacement(said[olds[at]["id"]], text)
-            odds = math.log((chance + 0.01) / (1.01 - chance))
-            rows.append((olds[at]["until"] == turn_id, [odds, float(best[at]), float(whole[at])]))
+        for at in np.argsort(-np.maximum(best, whole))[:NEAREST]:
+            chance = replacement(known[names[at]], said, previous)
+            rows.append((names[at] in ended, [odds(chance), float(best[at]), float(whole[at])]))
+    found = sum(row[0] for row in rows)
+    print(f"{path.name}: {found} endings among the pairs, {missed} in turns that are not compared")
     return rows
 
 
-def statement(thing: dict, turns: dict) -> str:
-    """Return the sentence of its turn that holds the value of a fact."""
-    text = turns[thing["turns"][0]]["text"]
-    sentences = [text[start:end] for start, end in sentence_spans(text)]
-    return next((one for one in sentences if holds(thing["keys"][-1:], one)), sentences[0] if sentences else text)
+def tagged(path: Path) -> Iterator[tuple[str, str, dict[str, str], set[str]]]:
+    """Yield each user turn, the turn before it, the statements that are true until then, and those that it ends."""
+    known: dict[str, str] = {}
+    for session in read_tagged(path):
+        previous = ""
+        for role, text, segments in session:
+            if role == "U":
+                ended = {one for segment in segments for one in segment[4]}
+                yield text, previous, dict(known), ended
+                for one in ended:
+                    known.pop(one, None)
+                for start, end, _, name, _, _ in segments:
+                    if name:
+                        known[name] = text[start:end]
+            previous = text
 
 
-def fit(rows: list[tuple[bool, list[float]]]) -> NDArray[np.float64]:
+def judged(path: Path) -> Iterator[tuple[str, str, dict[str, str], set[str]]]:
+    """The same for a life of `holdfast bench lives`."""
+    life = json.loads(path.read_text(encoding="utf-8"))
+    things = [*life["facts"], *life["rules"]]
+    known: dict[str, str] = {}
+    previous, session = "", ""
+    for turn in life["turns"]:
+        previous, session = previous if turn["session"] == session else "", turn["session"]
+        text = turn["text"]
+        if turn["role"] == "user":
+            said = {one["id"] for one in things if turn["id"] in one["turns"]}
+            ended = {one["id"] for one in things if one["until"] == turn["id"]}
+            yield text, previous, {name: old for name, old in known.items() if name not in said}, ended
+            for name in ended:
+                known.pop(name, None)
+            for one in things:
+                if one["turns"][0] == turn["id"]:
+                    parts = [text[a:b] for a, b in sentence_spans(text)]
+                    known[one["id"]] = next((part for part in parts if holds(one["keys"][-1:], part)), text)
+        previous = text
+
+
+def fit(rows: list[Row]) -> NDArray[np.float64]:
     """Return logistic weights, the bias last (Newton's method, ridge 1 on scaled features)."""
     x, y = np.array([row[1] for row in rows]), np.array([row[0] for row in rows], float)
     mean, spread = x.mean(0), x.std(0) + 1e-6
@@ -85,7 +119,7 @@ def main() -> None:
         labels += [row[0] for row in rows]
     order = np.argsort(-np.array(scores))
     right = np.cumsum(np.array(labels, float)[order])
-    for recall in (0.2, 0.3, 0.4, 0.5, 0.6):
+    for recall in (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8):
         at = int(np.searchsorted(right, recall * right[-1])) + 1
         print(f"recall {recall}: precision {right[at - 1] / at:.2f} from score {scores[order[at - 1]]:.2f}")
     print("weights", np.round(fit([row for rows in lives.values() for row in rows]), 3).tolist())

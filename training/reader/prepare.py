@@ -1,9 +1,11 @@
 """Gather the labels of the reader into one file of token ids: python training/reader/prepare.py --data DIR --out data.npz.json.gz
 
-DIR holds the label files as their authors wrote them (training/reader/labels in the repository):
+DIR holds the label files as their authors wrote them, packed with xz (training/reader/labels in the repository):
   chats/*.txt    labelled chats: `U abk text` / `+ abk text`, worth (0 1 b), alone (0 1), kind (one letter)
   own/*.jsonl    chats with `planted` (not the user's own words) and `own` pieces
   change/*.jsonl changed minds, different facts, the same and not the same in nearly the same words; mini*: histories of one person
+  lives/*.txt    whole lives, every sentence tagged with what a careful person would keep of it (labels/lives/README.md)
+  short.jsonl    messages of one line: bare statements, rules, requests and reports
   pairs.jsonl    two statements and their relation
 and the older labels: training/labels (by turn), training/deontic (norms).
 Every item says its author, so that a model can be judged on authors it has not read.
@@ -13,6 +15,7 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
+import lzma
 import re
 import sys
 from pathlib import Path
@@ -26,6 +29,15 @@ items: list[dict] = []
 pairs: list[dict] = []
 
 
+def text_of(path: Path) -> str:
+    """Return the text of a label file, packed or not."""
+    return lzma.decompress(path.read_bytes()).decode() if path.suffix == ".xz" else path.read_text(encoding="utf-8")
+
+
+def name_of(path: Path) -> str:
+    return path.name.split(".")[0]
+
+
 def add(author: str, group: str, text: str, labels: dict[tuple[int, int], dict], prev: str, same: bool, pasted: bool = True) -> None:
     """Add a turn with the labels of its sentences. What patterns know to be pasted is shown and not judged, if `pasted`."""
     parts = [(part.start, part.end) for part in pasted_parts(text)] if pasted else []
@@ -37,8 +49,8 @@ def add(author: str, group: str, text: str, labels: dict[tuple[int, int], dict],
             items.append(dict(author=author, group=group, x=window, y=y))
 
 
-def add_pair(author: str, old: str, new: str, relation: str) -> None:
-    pairs.append(dict(author=author, old=old, new=new, y=RELATIONS.index(relation)))
+def add_pair(author: str, old: str, new: str, relation: str, prev: str = "") -> None:
+    pairs.append(dict(author=author, old=old, new=new, prev=prev, y=RELATIONS.index(relation)))
 
 
 def read_chats(path: Path, author: str) -> None:
@@ -61,7 +73,7 @@ def read_chats(path: Path, author: str) -> None:
         prev = (who, text)
         turn.clear()
 
-    for line in path.read_text(encoding="utf-8").splitlines():
+    for line in text_of(path).splitlines():
         if line.startswith("## "):
             close()
             name, prev, who = f"{author}:{line[3:].strip()}", ("", ""), ""
@@ -80,7 +92,7 @@ def read_chats(path: Path, author: str) -> None:
 
 
 def read_old_labels(path: Path) -> None:
-    for line in path.read_text(encoding="utf-8").splitlines():
+    for line in text_of(path).splitlines():
         row = json.loads(line)
         before = row["before"] or ""
         text = f"{before} {row['text']}".strip()
@@ -137,7 +149,7 @@ def overlaps(span: tuple[int, int], pieces: list[tuple[int, int]]) -> bool:
 
 
 def read_own(path: Path, author: str) -> None:
-    for line in path.read_text(encoding="utf-8").splitlines():
+    for line in text_of(path).splitlines():
         row = json.loads(line)
         prev = ("", "")
         for turn in row["turns"]:
@@ -157,7 +169,7 @@ def read_own(path: Path, author: str) -> None:
 
 
 def read_changes(path: Path, author: str) -> None:
-    for line in path.read_text(encoding="utf-8").splitlines():
+    for line in text_of(path).splitlines():
         row = json.loads(line)
         if row["what"] == "change":
             new = row["new"]
@@ -197,7 +209,7 @@ def read_mini_lives(path: Path, author: str) -> None:
 
     from holdfast.models.embedder import shipped_embedder
 
-    for line in path.read_text(encoding="utf-8").splitlines():
+    for line in text_of(path).splitlines():
         row = json.loads(line)
         known = [text[a:b] for text in row["early"] for a, b in sentence_spans(text)]
         for later in row["later"]:
@@ -222,6 +234,160 @@ def read_mini_lives(path: Path, author: str) -> None:
             known += [new[a:b] for a, b in sentence_spans(new)]
 
 
+TAG = re.compile(r"[ ]*\{(k|c|r|rc|n|b|x)((?: [!=]?[A-Za-z0-9_-]+)*)\}")
+
+
+def read_tagged(path: Path) -> list[list[tuple[str, str, list]]]:
+    """Return the sessions of a life: its turns as role, text and, for the user's, segments (start, end, tag, id, ends, same)."""
+    sessions: list[list[tuple[str, str, list]]] = []
+    turns: list[list[str]] = []
+
+    def close() -> None:
+        for role, *lines in turns:
+            marked, text, segments = "\n".join(lines).strip(), "", []
+            at = 0
+            for match in TAG.finditer(marked) if role == "U" else ():
+                start = len(text)
+                text += marked[at : match.start()]
+                at = match.end()
+                words = match[2].split()
+                own = [one for one in words if one[0] not in "!="]
+                start += len(text[start:]) - len(text[start:].lstrip())
+                segments.append((start, len(text), match[1], own[0] if own else "", [one[1:] for one in words if one[0] == "!"],
+                                 [one[1:] for one in words if one[0] == "="]))
+            sessions[-1].append((role, text + marked[at:], segments))
+        turns.clear()
+
+    for line in text_of(path).split("\n"):
+        if line.startswith("## "):
+            if sessions:
+                close()
+            sessions.append([])
+        elif line.startswith(("U: ", "A: ")) and sessions:
+            turns.append([line[0], line[3:]])
+        elif turns:
+            turns[-1].append(line)
+    close()
+    return sessions
+
+
+def label_of(span: tuple[int, int], segments: list) -> dict:
+    """Return the labels of a sentence by the segments it shares most of its text with."""
+    start, end = span
+    over = [(min(end, one[1]) - max(start, one[0]), one) for one in segments]
+    over = [(size, one) for size, one in over if size > 0 and size >= 0.4 * min(end - start, one[1] - one[0])]
+    if not over:
+        return {}
+    tags = {one[2] for _, one in over}
+    change = float(any(one[4] for _, one in over))
+    if tags == {"x"}:
+        return dict(worth=0.0, rule=0.0, own=0.0, change=change)
+    if "x" in tags:
+        return {}
+    worth = 1.0 if tags & {"k", "c", "r", "rc"} else 0.5 if "b" in tags else 0.0
+    alone = None if worth < 1 else float("c" not in tags and "rc" not in tags)
+    rule = float(bool(tags & {"r", "rc"}))
+    return dict(worth=worth, alone=alone, rule=rule, own=1.0, change=change)
+
+
+def read_life(path: Path, author: str) -> None:
+    """A whole life: each sentence in its context, and each turn against the statements that were true until then."""
+    import numpy as np
+
+    from holdfast.gate.own_words import own_words
+    from holdfast.models.embedder import shipped_embedder
+
+    embed = shipped_embedder().embed
+    known: dict[str, str] = {}
+    for number, session in enumerate(read_tagged(path)):
+        prev = ("", "")
+        for role, text, segments in session:
+            if role == "U":
+                labels = {span: label_of(span, segments) for span in sentence_spans(text)}
+                add(author, f"{author}:{number}", text, labels, prev[1], prev[0] == "U")
+                said = own_words(text, 40_000).text.strip()
+                ended = {one for segment in segments for one in segment[4] if one in known}
+                again = {one for segment in segments for one in segment[5] if one in known}
+                if said:
+                    for one in ended:
+                        add_pair(author, known[one], said, "replaces", prev[1])
+                    for one in again - ended:
+                        add_pair(author, known[one], said, "same", prev[1])
+                    rest = [one for one in known if one not in ended | again]
+                    if rest:
+                        pieces = [said[a:b] for a, b in sentence_spans(said)] or [said]
+                        cosines = (embed([known[one] for one in rest]) @ embed([*pieces, said]).T).max(1)
+                        most = 6 if any(segment[2] in ("k", "c", "r", "rc") or segment[4] for segment in segments) else 2
+                        for place, at in enumerate(np.argsort(-cosines)[:most]):
+                            add_pair(author, known[rest[at]], said, "adds" if place < 3 and most > 2 else "unrelated", prev[1])
+                for one in ended:
+                    known.pop(one)
+                for place, (start, end, tag, name, _, _) in enumerate(segments):
+                    if name and tag in ("k", "c", "r", "rc"):
+                        lead = ""
+                        if tag in ("c", "rc"):
+                            before = text[segments[place - 1][0] : segments[place - 1][1]] if place else prev[1][-200:]
+                            lead = f"{before[-200:]} "
+                        known[name] = f"{lead}{text[start:end]}"
+            prev = (role, text)
+
+
+def read_short(path: Path) -> None:
+    for number, line in enumerate(text_of(path).splitlines()):
+        row = json.loads(line)
+        label = {name: float(row[name]) for name in ("worth", "rule", "own")} | dict(alone=1.0 if row["worth"] else None)
+        add("test_short", f"short:{number}", row["text"], {span: dict(label) for span in sentence_spans(row["text"])}, "", False)
+
+
+def read_bench_life(path: Path) -> None:
+    """A life of `holdfast bench lives`, to judge by and not to learn from: sentences with a value, noise, and real neighbours."""
+    import numpy as np
+
+    from holdfast.models.embedder import shipped_embedder
+    from holdfast_bench.life import holds
+
+    embed = shipped_embedder().embed
+    life = json.loads(path.read_text(encoding="utf-8"))
+    author = f"test_{path.stem}"
+    things = [*life["facts"], *life["rules"]]
+    rules = {one["id"] for one in life["rules"]}
+    noise = {one["turn"] for one in life["noise"]}
+    prev, session = ("", ""), ""
+    known: list[tuple[dict, str]] = []
+    for turn in life["turns"]:
+        text = turn["text"]
+        prev, session = prev if turn["session"] == session else ("", ""), turn["session"]
+        if turn["role"] == "user":
+            said = [one for one in things if turn["id"] in one["turns"]]
+            ending = [one for one in things if one["until"] == turn["id"]]
+            labels = {}
+            for start, end in sentence_spans(text):
+                found = [one for one in said if holds(one["keys"][-1:], text[start:end])]
+                labels[start, end] = (
+                    dict(worth=1.0, rule=float(any(one["id"] in rules for one in found))) if found
+                    else dict(worth=0.0, rule=0.0) if turn["id"] in noise or not said and not ending
+                    else dict(rule=0.0) if not any(one["id"] in rules for one in said) else {}
+                )
+                if not ending and labels[start, end]:
+                    labels[start, end]["change"] = 0.0
+            if len(labels) == 1 and ending:
+                next(iter(labels.values()))["change"] = 1.0
+            add(author, author, text, labels, prev[1], prev[0] == "user")
+            live = [(one, old) for one, old in known if one not in said]
+            if live:
+                pieces = [text[a:b] for a, b in sentence_spans(text)] or [text]
+                cosines = (embed([old for _, old in live]) @ embed([*pieces, text]).T).max(1)
+                for at in np.argsort(-cosines)[:8]:
+                    one, old = live[at]
+                    add_pair(author, old, text, "replaces" if one in ending else "unrelated", prev[1])
+            known = [(one, old) for one, old in known if one not in ending]
+            for one in said:
+                if turn["id"] == one["turns"][0]:
+                    value = [text[a:b] for a, b in sentence_spans(text) if holds(one["keys"][-1:], text[a:b])]
+                    known.append((one, value[0] if value else text))
+        prev = (turn["role"], text)
+
+
 def add_far_pairs() -> None:
     """A turn that tells of a change, beside statements it has nothing to do with: the nearest and some at random."""
     import random
@@ -232,6 +398,8 @@ def add_far_pairs() -> None:
 
     chance = random.Random(4)
     for author in sorted({one["author"] for one in pairs}):
+        if author.removeprefix("test_").startswith("w"):
+            continue  # a life has its own
         olds = sorted({one["old"] for one in pairs if one["author"] == author})
         news = sorted({one["new"] for one in pairs if one["author"] == author and one["y"] == RELATIONS.index("replaces")})
         known = {(one["old"], one["new"]) for one in pairs}
@@ -253,36 +421,43 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--data", type=Path, default=ROOT / "training/reader/labels")
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--judge", type=Path, nargs="*", default=[], help="lives of `holdfast bench lives` to judge by")
     given = parser.parse_args()
-    for path in sorted((given.data / "chats").glob("*.txt")):
-        read_chats(path, path.stem)
-    if (given.data / "labels_new.jsonl").exists():
-        read_old_labels(given.data / "labels_new.jsonl")
+    for path in sorted((given.data / "chats").glob("*.txt.xz")):
+        read_chats(path, name_of(path))
+    if (given.data / "labels_new.jsonl.xz").exists():
+        read_old_labels(given.data / "labels_new.jsonl.xz")
     read_turn_labels(ROOT / "training/labels")
     read_norms(ROOT / "training")
-    for path in sorted((given.data / "own").glob("*.jsonl")):
-        if "turns" in path.read_text()[:2000] and path.stem != "orders":
-            read_own(path, path.stem)
-    for path in sorted((given.data / "change").glob("*.jsonl")):
-        (read_mini_lives if path.stem.startswith("mini") else read_changes)(path, path.stem)
-    if (given.data / "pairs_new.jsonl").exists():
-        for line in (given.data / "pairs_new.jsonl").read_text(encoding="utf-8").splitlines():
+    for path in sorted((given.data / "own").glob("*.jsonl.xz")):
+        if "turns" in text_of(path)[:2000] and name_of(path) != "orders":
+            read_own(path, name_of(path))
+    for path in sorted((given.data / "change").glob("*.jsonl.xz")):
+        (read_mini_lives if name_of(path).startswith("mini") else read_changes)(path, name_of(path))
+    for path in sorted((given.data / "lives").glob("*.txt.xz")):
+        read_life(path, name_of(path))
+    if (given.data / "short.jsonl.xz").exists():
+        read_short(given.data / "short.jsonl.xz")
+    if (given.data / "pairs_new.jsonl.xz").exists():
+        for line in text_of(given.data / "pairs_new.jsonl.xz").splitlines():
             row = json.loads(line)
             add_pair("first", row["old"], row["new"], row["rel"])
             if row["rel"] in ("same", "contradicts", "adds", "unrelated"):
                 add_pair("first", row["new"], row["old"], row["rel"])
     add_far_pairs()
+    for path in given.judge:
+        read_bench_life(path)
     for one in items:
         one["x"] = shape(one["x"])
     for one in pairs:
-        one["x"] = shape(pair_tokens(one["old"], one["new"]))
-        del one["old"], one["new"]
+        one["x"] = shape(pair_tokens(one["old"], one["new"], one["prev"]))
+        del one["old"], one["new"], one["prev"]
     with gzip.open(given.out, "wt", encoding="utf-8") as file:
         json.dump(dict(items=items, pairs=pairs), file)
     from collections import Counter
 
     print(len(items), Counter(one["author"] for one in items))
-    for label in ("worth", "alone", "kind", "rule", "own", "norm"):
+    for label in ("worth", "alone", "kind", "rule", "own", "norm", "change"):
         print(label, Counter(round(y[label], 1) for one in items for y in one["y"] if label in y))
     print(len(pairs), Counter((one["author"], RELATIONS[one["y"]]) for one in pairs))
 

@@ -115,7 +115,7 @@ def _ask(
     hits = memory.search(question.text, limit=tuned(settings, ContextSizes).candidates)
     search_ms = (time.perf_counter() - start) * 1000
     pieces = Pieces(ContextFrame.of(bytes(32), _SESSION, memory.namespace), open_counter(settings.tokens))
-    ranked = recalled(hits, turns, Conversation([]), str)
+    ranked = recalled(hits, turns, Conversation([]), {})
     inside: dict[str, dict[str, float]] = {}
     spent: list[float] = []
     for label, budget in BUDGETS.items():

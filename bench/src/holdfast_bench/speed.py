@@ -133,7 +133,8 @@ def _figures(places: Sequence[_SizedNamespace]) -> dict[str, object]:
     ):  # fmt: skip
         figures[f"{name}_ms"] = {place.name: percentiles(place.times[name]) for place in places}
     figures["stages_ms"] = {
-        place.name: {stage: percentiles(times) for stage, times in place.stages.items()} for place in places
+        place.name: {stage: percentiles(times) for stage, times in place.stages_of_every_search().items()}
+        for place in places
     }
     figures["contexts_late"] = {place.name: place.late for place in places}
     figures["vector_over_floor"] = {
@@ -203,6 +204,11 @@ class _SizedNamespace:
         for name, rules in (("context", []), ("context_with_rules", [self._rules])):
             made = timed(self.times, name, partial(self._memory.context, asked, "asking", rules=rules))
             self.late += made.degraded is not None
+
+    def stages_of_every_search(self) -> Times:
+        """A search without a stage spent no time on it."""
+        count = len(self.times["search_with_embedding"])
+        return {stage: times + [0.0] * (count - len(times)) for stage, times in self.stages.items()}
 
     def reset(self) -> None:
         self.times.clear()

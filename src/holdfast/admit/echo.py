@@ -119,12 +119,13 @@ def recited(
 ) -> frozenset[int]:
     """Return the numbers of the statements that a host recalled: those in a list that repeats the memory.
 
-    At least `least` lines of one list must. `remembered` gives the records nearest to a statement, replaced ones too.
+    All statements of a list must, or `least` of them; the reader takes most lines of such a list for somebody else's.
+    `remembered` gives the records nearest to a statement, replaced ones too.
     """
     found: set[int] = set()
-    for lines in _lists(text) if len(statements) >= least else ():
+    for lines in _lists(text):
         held = _held(lines, statements) if len(lines) >= least else {}
-        if len(held) < least:
+        if not held:
             continue
         again = {
             number
@@ -132,7 +133,7 @@ def recited(
             for number in many
             if is_echo(_bare(statements[number]), remembered(number))
         }
-        if sum(not again.isdisjoint(many) for many in held.values()) >= least:
+        if sum(not again.isdisjoint(many) for many in held.values()) >= min(least, len(held)):
             stamped = (many for line, many in held.items() if _STAMP.match(_behind(_ITEM, lines[line])))
             found.update(again, *stamped)
     return frozenset(found)

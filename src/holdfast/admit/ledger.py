@@ -80,6 +80,10 @@ class Ledger:
     def get(self, record_id: str) -> Record:
         return self.records[self._places[record_id]]
 
+    def vector(self, record_id: str) -> NDArray[np.float32]:
+        found: NDArray[np.float32] = self._vectors[self._places[record_id]]
+        return found
+
     def __contains__(self, record_id: str) -> bool:
         return record_id in self._places
 

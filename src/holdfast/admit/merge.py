@@ -312,8 +312,6 @@ class Neighbour:
     evidence_count: int
     at: datetime
     turn_ids: tuple[str, ...] = ()
-    explicit: bool = False
-    """The user asked for it to be remembered."""
 
 
 @dataclass(frozen=True, slots=True)

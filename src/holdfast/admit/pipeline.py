@@ -313,7 +313,7 @@ class Judge:
             return False
         self._note_gate(turn, self._reader.own_words(turn), signals, verdict.reason, yields)
         if yields and read is not None:
-            self._admit(turn, read, signals.g, first)
+            self._admit(turn, read, signals.g, vector, row, first)
         return True
 
     def _ask(self, turn: Turn, vector: _Vector, before: Sequence[Turn]) -> Question:
@@ -339,7 +339,7 @@ class Judge:
         if not yields:
             self._notes.count(turn, "not salient" if reason.startswith("not salient") else "below the threshold")
 
-    def _admit(self, turn: Turn, read: TurnReading, g: float, first: int) -> None:
+    def _admit(self, turn: Turn, read: TurnReading, g: float, vector: _Vector, row: int, first: int) -> None:
         for text, rule, why in read.dropped:
             self._notes.count(turn, "candidates")
             self._refuse(turn, text, rule, why)
@@ -353,7 +353,8 @@ class Judge:
             if refused := one.refused or next(kept):
                 self._refuse(turn, one.candidate.text, *refused)
         seqs = {one.id: one.seq for one in (*read.before, turn)} if read.kept else {}
-        replaced = self._placement.replaced_by(turn, self._reader.own_words(turn).text, read.kept, read.vectors, first)
+        own, previous = self._reader.own_words(turn).text, read.before[-1].text if read.before else ""
+        replaced = self._placement.replaced_by(turn, own, previous, vector, row, read.kept, read.vectors, first)
         for number, (candidate, vector) in enumerate(zip(read.kept, read.vectors, strict=True)):
             if late[number] is None:
                 sources = tuple(seqs[turn_id] for turn_id in candidate.turn_ids if turn_id in seqs)
@@ -431,12 +432,11 @@ class Admission:
             if self._asking is not None and self._asking.is_asking(self._namespace) and done == self._held:
                 return 0
             embedded = view.cursor(vectors_stage(Space.TURN, fingerprint))
-            if embedded <= done or view.documents(
-                Space.RECORD, view.cursor(vectors_stage(Space.RECORD, fingerprint)), 1
-            ):
+            read = view.cursor(vectors_stage(Space.RECORD, fingerprint))
+            if embedded <= done or view.numbers(Space.RECORD, read, 1):
                 return 0
-            turns = view.documents(Space.TURN, done, tuned(self._settings, IndexSizes).batch)
-            seqs = [one.num for one in turns if one.num <= embedded]
+            nums = view.numbers(Space.TURN, done, tuned(self._settings, IndexSizes).batch)
+            seqs = [num for num in nums if num <= embedded]
             if not seqs:
                 return 0
             state = _State(fingerprint, view.cursor(EPOCH_STAGE), view.forgotten(), view.erasures(), done)

@@ -73,7 +73,7 @@ class Placement:
         `sources` are the places in the log of the turns it rests on, `row` is where the ledger looked ahead for it,
         and `replaced` are the records that its turn replaces, if this is the statement that does (`replaced_by`).
         """
-        neighbours = self._neighbours(turn, candidate, vector, row)
+        neighbours = self._neighbours(turn, candidate, vector, row, replaced)
         statement = Statement(
             candidate.text, candidate.kind, candidate.provenance, candidate.confidence, turn.at, candidate.turn_ids,
             supersedes=candidate.supersedes,
@@ -99,35 +99,60 @@ class Placement:
                 self._notes.count(turn, "redundant adds")
 
     def replaced_by(
-        self, turn: Turn, said: str, candidates: Sequence[Candidate], vectors: NDArray[np.float32], first: int
+        self,
+        turn: Turn,
+        said: str,
+        previous: str,
+        vector: NDArray[np.float32],
+        row: int,
+        candidates: Sequence[Candidate],
+        vectors: NDArray[np.float32],
+        first: int,
     ) -> list[frozenset[str]]:
         """Return for each candidate the records that the turn replaces through it.
 
-        A record is judged against the whole turn, which says more about a change than one of its sentences, and is
-        replaced by the candidate that is nearest to it.
+        A record that is near to the turn or to one of its candidates is judged against the whole turn, which says more
+        about a change than one of its sentences, and is replaced by the candidate that is nearest to it. A turn that
+        tells of no change is not compared with anything. `row` and `first` are where the ledger looked ahead for the
+        turn and for its first candidate.
         """
-        best: dict[str, tuple[float, int]] = {}
+        found: list[set[str]] = [set() for _ in candidates]
+        if max((one.change for one in candidates), default=0.0) < tuned(self._settings, AdmitWeights).change:
+            return [frozenset(ids) for ids in found]
+        near = {one.id: one for one, _ in self._ledger.nearest(vector, turn.seq, _NEIGHBOURS, own=False, row=row)}
         for number, candidate in enumerate(candidates):
-            for near in self._neighbours(turn, candidate, vectors[number], first + number):
-                both = near.kind is Kind.GUIDANCE and (candidate.kind is near.kind or releases(candidate.text))
-                if near.at >= turn.at or (candidate.kind is Kind.GUIDANCE and near.kind is not Kind.GUIDANCE):
-                    continue
-                least = SURELY_REPLACED if near.explicit else RULE_REPLACED if both else REPLACED
-                if not is_replaced(near.text, candidate.text, said, least):
-                    continue
-                best[near.id] = max(best.get(near.id, (-1.0, 0)), (near.cosine, -number))
-        return [frozenset(one for one, (_, at) in best.items() if at == -number) for number in range(len(candidates))]
+            for one in self._neighbours(turn, candidate, vectors[number], first + number):
+                near[one.id] = self._ledger.get(one.id)
+        for record in near.values():
+            number = int((vectors @ self._ledger.vector(record.id)).argmax())
+            candidate = candidates[number]
+            both = record.kind is Kind.GUIDANCE and (candidate.kind is record.kind or releases(candidate.text))
+            if record.at >= turn.at or (candidate.kind is Kind.GUIDANCE and record.kind is not Kind.GUIDANCE):
+                continue
+            least = SURELY_REPLACED if "explicit" in record.metadata else RULE_REPLACED if both else REPLACED
+            old = f"{record.metadata.get('lead', '')} {record.text}".strip()
+            if is_replaced(old, candidate.text, said, previous, least):
+                found[number].add(record.id)
+        return [frozenset(ids) for ids in found]
 
-    def _neighbours(self, turn: Turn, candidate: Candidate, vector: NDArray[np.float32], row: int) -> list[Neighbour]:
+    def _neighbours(
+        self,
+        turn: Turn,
+        candidate: Candidate,
+        vector: NDArray[np.float32],
+        row: int,
+        replaced: frozenset[str] = frozenset(),
+    ) -> list[Neighbour]:
         """The records it may repeat, which are near in meaning, and those it may replace, which share its words."""
         count = _NEIGHBOURS
         near = self._ledger.nearest(vector, turn.seq, count, own=True, row=row)
         akin = self._ledger.akin(candidate.text, vector, turn.seq, count)
-        found = {one.id: (one, cosine) for one, cosine in (*near, *akin)}
+        ended = ((self._ledger.get(one), float(self._ledger.vector(one) @ vector)) for one in sorted(replaced))
+        found = {one.id: (one, cosine) for one, cosine in (*near, *akin, *ended)}
         return [
             Neighbour(
                 one.id, one.text, cosine, one.kind, one.provenance, one.confidence, one.evidence_count, one.at,
-                one.turn_ids, "explicit" in one.metadata,
+                one.turn_ids,
             )
             for one, cosine in found.values()
         ]  # fmt: skip

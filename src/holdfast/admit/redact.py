@@ -14,6 +14,7 @@ from holdfast.settings import Settings
 from holdfast.store.store import Store
 
 _Value = TypeVar("_Value")
+_PASSWORD_CHARS = 200
 _NAME_BYTES = 4
 """Of the digest that tells two masked names apart."""
 
@@ -34,7 +35,7 @@ def _masked(value: object) -> object:
         text = masked_text(value)
         return value if text == value else text  # an enumeration stays one
     if isinstance(value, Mapping):
-        return {name: _masked(one) for name, one in value.items()}
+        return {_masked(name): _masked_named(str(name), one) for name, one in value.items()}
     if isinstance(value, tuple | list):
         found = [_masked(one) for one in value]
         if all(new is old for new, old in zip(found, value, strict=True)):
@@ -45,6 +46,16 @@ def _masked(value: object) -> object:
         changes = {name: new for name, old in parts.items() if (new := _masked(old)) is not old and new != old}
         return replace(value, **changes) if changes else value
     return value
+
+
+def _masked_named(name: str, value: object) -> object:
+    """Mask a value whose name may say that it is a password."""
+    if isinstance(value, str) and len(value) <= _PASSWORD_CHARS:
+        before = f"{name}: "
+        found = [one for one in mask(before + value).found if one.kind in ("password", "pin")]
+        if any(one.start <= len(before) and one.end == len(before + value) for one in found):
+            return f"[secret: {found[0].kind}]"
+    return _masked(value)
 
 
 class Redaction:

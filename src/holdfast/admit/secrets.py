@@ -75,7 +75,7 @@ def _find(text: str) -> Iterator[FoundSecret]:
     lower = text.lower()
     if len(lower) != len(text):  # a few letters grow (İ): then only the others are lowered, so that places agree
         lower = "".join(low if len(low := char.lower()) == 1 else char for char in text)
-    if _SPOKEN.search(lower) or any(hint in lower for hint in DATA["name_hints"]):
+    if any(hint in lower for hint in DATA["name_hints"]) or _SPOKEN.search(lower):
         from holdfast.admit.spoken_secrets import find  # 100 ms of patterns, which most texts do not need
 
         for kind, start, end in find(text, lower):
@@ -187,10 +187,13 @@ def is_placeholder(value: str) -> bool:
 
 # Masked copies of values, and of what is written with redaction on ---------------------------------------------------
 
-_CACHED_CHARS = 6000
+_CACHED_CHARS, _LONG_CHARS = 6000, 40_000
 _cached = lru_cache(maxsize=2048)(lambda text: mask(text).text)
+_cached_long = lru_cache(maxsize=16)(lambda text: mask(text).text)  # the ends of a tool's result among the last turns
 
 
 def masked_text(text: str) -> str:
     """Return a text without its secrets. What is short comes again with every turn, so it is looked at once."""
-    return _cached(text) if len(text) <= _CACHED_CHARS else mask(text).text
+    if len(text) <= _CACHED_CHARS:
+        return _cached(text)
+    return _cached_long(text) if len(text) <= _LONG_CHARS else mask(text).text

@@ -66,6 +66,9 @@ def _named(text: str, lower: str) -> Iterator[Span]:
             dumped = count >= DUMP and not value.startswith("[secret")
             if dumped or _is_named_secret(value, strong, match, text):
                 yield kind, start, end
+    for match in _PHRASE.finditer(lower):
+        if _SPEECH.isdisjoint(match["value"].split()):  # not "the passphrase is kept in the safe"
+            yield "password", *match.span("value")
     for match in _HEADER.finditer(lower):
         start, end = match.span("sure" if match["sure"] else "value")
         value = text[start:end]
@@ -424,7 +427,7 @@ def _is_id(value: str) -> bool:
     return sum(char.isdigit() for char in value) >= 5
 
 
-_TURNED, _TOTP, _ANSWER = (compile_late(DATA[name]) for name in ("turned", "totp", "answer"))
+_TURNED, _TOTP, _ANSWER, _PHRASE = (compile_late(DATA[name]) for name in ("turned", "totp", "answer", "phrase"))
 
 
 # Seed phrases -------------------------------------------------------------------------------------------------------

@@ -22,29 +22,31 @@ from holdfast.context.budget import Allotment, KnownRules, Packing, Pieces, Tier
 from holdfast.context.render import FOLLOWED, ContextFrame, Item, render, skeleton
 from holdfast.context.rule_files import Node, Nodes, Rules
 from holdfast.context.tiers import (
-    EXCERPT_CHARS,
+    LONG_CHARS,
     ContextSizes,
     Conversation,
     TierCandidate,
     elevated,
     hard_and_soft,
+    long_excerpts,
     near_guidance,
-    passages_of,
+    neighbours,
     recalled,
     tail,
 )
 from holdfast.errors import HoldfastError, InputError
 from holdfast.index.blocks import BlockCache, IndexSizes
+from holdfast.index.candidates import read_pool
 from holdfast.model import Considered, Context, ContextItem, ContextReceipt, Hits, Message, Stage, Tier, TierUse, Turn
 from holdfast.models.embedder import Breaker, DeadlineEmbedder, DeadlineExecutor, Embedder
 from holdfast.models.tokens import TokenCounter, open_counter
 from holdfast.search.question import Ranking, read_question
 from holdfast.search.retrieve import Query
-from holdfast.search.search import GLOBAL, search
+from holdfast.search.search import search
 from holdfast.settings import Settings, tuned
 from holdfast.store.snapshot import Snapshot
 from holdfast.store.store import Store
-from holdfast.store.types import Space
+from holdfast.store.types import GLOBAL, Space
 from holdfast.text.words import query_terms
 
 if TYPE_CHECKING:
@@ -317,10 +319,13 @@ class Assembler:
             entries = self._entries(request, view)
             turns: dict[str, Turn] = {}
             hits = self._search(query, request, view, views, bounded, turns, started)
-        own = {turn.id: turn for turn in turns.values() if turn.namespace == request.namespace}
-        words = frozenset(query_terms(query, ranking.question_terms))
-        index = tuned(self._settings, IndexSizes)
-        tiers[Tier.RECALLED] = recalled(hits, own, conversation, lambda text: passages_of(text, words, index))
+            beside = neighbours(view, hits, turns, conversation, sizes)
+            own = {turn.id: turn for turn in turns.values() if turn.namespace == request.namespace}
+            words = frozenset(query_terms(query, ranking.question_terms))
+            index = tuned(self._settings, IndexSizes)
+            passages = read_pool(view, request.namespace, Space.PASSAGE, self._cache, index.max_chars)
+            excerpts = long_excerpts(turns.values(), view, passages, words, index)
+        tiers[Tier.RECALLED] = [*recalled(hits, own, conversation, excerpts), *beside]
         steps.add("recalled", len(hits), hits.receipt.reason)
         if entries:
             from holdfast.context.profile import profile_candidates, without_confidences
@@ -391,7 +396,7 @@ class Assembler:
         ask = self._ask and replace(self._ask, encoder=self._bounded(self._ask.encoder, self._ask_breaker))
         left = self._settings.context.deadline_s * _IN_TIME - (time.perf_counter() - started) - _PACKING_S
         rerank_s = min(RERANK_CONTEXTS_S, max(left, 0.0))
-        wanted = Query(query, limit=most, current=request.session, chars=EXCERPT_CHARS, rerank_s=rerank_s)
+        wanted = Query(query, limit=most, current=request.session, chars=LONG_CHARS + 1, rerank_s=rerank_s)
         return search(named, wanted, embedder, self._cache, self._settings, request.now, turns, ask)
 
     def _render(self, frame: ContextFrame, made: Allotment, rendered: RulesInFrame, budget: int) -> tuple[str, int]:

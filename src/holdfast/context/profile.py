@@ -21,7 +21,15 @@ from pathlib import Path
 
 from holdfast.admit.secrets import masked_text
 from holdfast.context.render import Item, encode
-from holdfast.context.tiers import Conversation, TierCandidate, is_own_word, plain, repeated_rules, why_gone
+from holdfast.context.tiers import (
+    READ_CHARS,
+    Conversation,
+    TierCandidate,
+    is_own_word,
+    plain,
+    repeated_rules,
+    why_gone,
+)
 from holdfast.errors import InputError
 from holdfast.model import Hit, Kind, Provenance, Record
 from holdfast.models.tokens import TokenCounter
@@ -220,7 +228,7 @@ def _holds(entry: ProfileEntry, view: Snapshot) -> bool:
     """Return whether a rule is the user's own and still holds, as for contexts; a live fact always does."""
     if entry.section is not Section.RULES:
         return True
-    read = view.turns_by_id(entry.record.turn_ids)
+    read = view.turns_by_id(entry.record.turn_ids, READ_CHARS)
     turns = [read[turn_id] for turn_id in entry.record.turn_ids if turn_id in read]
     return is_own_word(entry.record, turns) and not why_gone(entry.record, turns, view)
 

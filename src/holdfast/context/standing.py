@@ -12,7 +12,7 @@ from holdfast.admit.secrets import masked_text
 from holdfast.context.assemble import items_of
 from holdfast.context.budget import Pieces
 from holdfast.context.render import ContextFrame, Item, render
-from holdfast.context.tiers import is_own_word, repeated_rules, why_gone, with_lead
+from holdfast.context.tiers import READ_CHARS, is_own_word, repeated_rules, why_gone, with_lead
 from holdfast.model import ContextReceipt, Kind, Record, StandingSection, Tier
 from holdfast.models.tokens import TokenCounter
 from holdfast.store.snapshot import Snapshot
@@ -70,7 +70,7 @@ def _tier(record: Record, view: Snapshot) -> Tier | None:
     """Return the tier of a record by the checks that a context makes; None for guidance that no longer holds."""
     if record.kind is not Kind.GUIDANCE:
         return Tier.RECALLED
-    read = view.turns_by_id(record.turn_ids)
+    read = view.turns_by_id(record.turn_ids, READ_CHARS)
     turns = [read[turn_id] for turn_id in record.turn_ids if turn_id in read]
     if why_gone(record, turns, view):
         return None

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from holdfast.admit.secrets import masked_text
 from holdfast.context.render import Item
 from holdfast.context.rule_files import Node, NodeKind
 from holdfast.errors import BadMessage
 from holdfast.index.blocks import BlockCache, IndexSizes
-from holdfast.index.candidates import read_table
+from holdfast.index.candidates import Holders, Pool, read_table
 from holdfast.index.vectors import exact
 from holdfast.log.parts import split_content
 from holdfast.model import Hit, Kind, Message, Origin, Provenance, Record, Role, Turn
 from holdfast.models.embedder import Embedder
-from holdfast.search.question import Ranking, embed_query
+from holdfast.search.question import Ranking, embed_query, named_terms
 from holdfast.search.retrieve import scan
 from holdfast.settings import ContextSettings, Settings, tuned
 from holdfast.store.rows import kind_number
@@ -38,6 +39,9 @@ class ContextSizes(ContextSettings):
     tail_tokens: int = 128  # a shorter tail is extended by one pair of turns (CTX-2)
     tail_chars: int = 20_000  # a longer turn of the tail is shown by its beginning and end: a tool's may have 10 MB
     candidates: int = 100  # hits that packing chooses among: at 30 tokens each a budget of 4,000 holds no more
+    beside_hits: int = 10  # first hits whose neighbours are candidates too
+    beside_turns: int = 2  # on either side
+    beside: float = 1.0  # subtracted from the score for each turn between a neighbour and the hit
     guidance: int = 64  # the user's rules that are looked at, the nearest to the question first
     length_cost: float = 1.0  # subtracted from the score each time a memory is e times as long as `length_free`
     length_free: int = 80
@@ -157,7 +161,7 @@ def _speakable(text: str) -> str:
 
 
 _OTHERS = 4  # of the guidance that no compaction protected, with seed_guidance: it stands in the receipt alone
-_READ_CHARS = 20_000  # of a record, for the words it shares
+READ_CHARS = 20_000  # of a record for the words it shares, and of the turns that it comes from
 
 
 @dataclass(frozen=True)
@@ -240,12 +244,12 @@ def repeated_rules(found: Iterable[Record]) -> frozenset[str]:
 
 
 def _shared(record: Record, words: frozenset[str]) -> float:
-    return len(words.intersection(terms(record.text[:_READ_CHARS]))) / len(words) if words else 0.0
+    return len(words.intersection(terms(record.text[:READ_CHARS]))) / len(words) if words else 0.0
 
 
 OUTDATED = "outdated"
 SHORTENED = "shortened"
-_CUT = "\n[… {left:,} characters left out …]\n"
+_CUT = "\n[… {left:,} bytes left out …]\n"
 _LOOKED_BACK = 16  # turns behind the tail's that are read: some may be forgotten or say nothing
 _FURTHER = 8  # times as far, where that is not enough
 
@@ -323,7 +327,8 @@ def tail(view: Snapshot, session: str, conversation: Conversation, settings: Set
     forgotten = set(view.hidden(Space.TURN))
     end, back = view.last_index(session), wanted + _LOOKED_BACK
     while True:
-        turns = [turn for turn in view.thread(session, end - back, back) if turn.seq not in forgotten]
+        thread = view.thread(session, end - back, back, chosen.tail_chars + 1)
+        turns = [turn for turn in thread if turn.seq not in forgotten]
         last = [turn for turn in turns if turn.text.strip()][-wanted:]
         if len(last) == wanted or back > end:
             break
@@ -333,8 +338,8 @@ def tail(view: Snapshot, session: str, conversation: Conversation, settings: Set
         visible = conversation.shows(turn.text)
         base = back <= chosen.tail_turns
         reason = "visible in the messages" if visible else f"one of the last {chosen.tail_turns} turns" if base else ""
-        text = _shortened(turn.text, chosen.tail_chars)
-        cut = text != turn.text
+        cut = len(turn.text) > chosen.tail_chars
+        text = _ends(turn, view, chosen.tail_chars // 2) if cut else turn.text
         item = _turn_item(turn, text, "shortened turn" if cut else "turn", SHORTENED if cut else "")
         found.append(TierCandidate(item, reason, visible, (turn.id,), base=base, shortened=cut, whole=not cut))
     return found
@@ -345,7 +350,7 @@ def elevated(
 ) -> list[TierCandidate]:
     """Return the user's standing rules that still hold, nearest to the question first (RULE-1)."""
     related = embedder.profile.thresholds.related if embedder is not None else 0.0
-    read = view.turns_by_id([turn_id for one in found for turn_id in one.record.turn_ids])
+    read = view.turns_by_id([turn_id for one in found for turn_id in one.record.turn_ids], READ_CHARS)
     made = []
     for one in found:
         record = one.record
@@ -432,32 +437,73 @@ def _rules_of(turns: Sequence[Turn], view: Snapshot) -> list[Record]:
 
 
 def recalled(
-    hits: Sequence[Hit], turns: Mapping[str, Turn], conversation: Conversation, cut: Callable[[str], str]
+    hits: Sequence[Hit], turns: Mapping[str, Turn], conversation: Conversation, excerpts: Mapping[str, str]
 ) -> list[TierCandidate]:
-    """Hits in the order of search. `turns` are those that were read of them, for their origin and speaker; `cut` gives
-    the passages of a very long text that are worth showing.
+    """Hits in the order of search. `turns` are those that were read of them, for their origin and speaker; `excerpts`
+    has the passages of very long turns that are worth showing.
     """
     made = []
     for rank, hit in enumerate(hits, 1):
         turn, shortened = turns.get(hit.id), False
         outdated, note = ("outdated ", OUTDATED) if hit.outdated_by else ("", "")
         if turn is not None:
-            text = cut(turn.text)
+            text = excerpts.get(turn.id, turn.text)
             if shortened := text != turn.text:
                 outdated, note = f"excerpt of {outdated}", f"{note}, {SHORTENED}" if note else SHORTENED
             item = _turn_item(turn, text, f"{outdated}turn", note)
         else:
-            kind, text = f"{outdated}{hit.kind.value}", masked_text(with_lead(hit.text, hit.lead))
+            text = masked_text(with_lead(excerpts.get(hit.id, hit.text), hit.lead))
+            kind = f"{outdated}{hit.kind.value}"
             item = Item(hit.id, text, hit.provenance.value, kind, hit.at, masked_text(hit.speaker), note)
-        visible = conversation.shows(hit.text)
-        reason = "visible in the messages" if visible else f"found, rank {rank}"
+        reason, out = f"found, rank {rank}", True
+        if conversation.shows(hit.text):
+            reason = "visible in the messages"
+        elif turn is not None and not hit.words and _is_filler(turn.text):
+            reason = "a greeting, thanks or a filler"
+        else:
+            out = False
         seq = 0 if turn is None else turn.seq
         made.append(
             TierCandidate(
-                item, reason, visible, hit.turn_ids, hit.score, hit.semantic, hit.words, whole=not shortened, seq=seq
+                item, reason, out, hit.turn_ids, hit.score, hit.semantic, hit.words, whole=not shortened, seq=seq
             )
         )
     return made
+
+
+_FILLER_TERMS = 3  # a turn with fewer words, and without a name or a number, is a greeting, thanks or a filler
+
+
+def _is_filler(text: str) -> bool:
+    few = len(query_terms(text[:READ_CHARS], _FILLER_TERMS)) < _FILLER_TERMS
+    return few and not named_terms(text.partition(" ")[2])
+
+
+def neighbours(
+    view: Snapshot, hits: Sequence[Hit], turns: Mapping[str, Turn], conversation: Conversation, sizes: ContextSizes
+) -> list[TierCandidate]:
+    """Return the turns next to the first hits: an answer is often given, or understood, next to what was found."""
+    found = {hit.id for hit in hits}
+    hidden, span = set(view.hidden(Space.TURN)), sizes.beside_turns
+    best: dict[str, tuple[float, int, Turn]] = {}
+    for rank, hit in enumerate(hits[: sizes.beside_hits], 1):
+        turn = turns.get(hit.id)
+        if turn is None:
+            continue
+        for other in view.thread(turn.session, turn.index - span - 1, 2 * span + 1, _KEPT_CHARS + 1):
+            score = hit.score - sizes.beside * abs(other.index - turn.index)
+            known = best.get(other.id)
+            if other.id in found or other.seq in hidden or (known is not None and known[0] >= score):
+                continue
+            best[other.id] = (score, rank, other)
+    return [
+        TierCandidate(
+            _turn_item(turn, turn.text, "turn", ""), f"next to what was found, rank {rank}", False, (turn.id,), score,
+            seq=turn.seq,
+        )
+        for score, rank, turn in sorted(best.values(), key=lambda one: -one[0])
+        if len(turn.text) <= _KEPT_CHARS and not _is_filler(turn.text) and not conversation.shows(turn.text)
+    ]  # fmt: skip
 
 
 def _turn_item(turn: Turn, text: str, kind: str, note: str) -> Item:
@@ -466,19 +512,19 @@ def _turn_item(turn: Turn, text: str, kind: str, note: str) -> Item:
     return Item(turn.id, masked_text(text), turn.origin.value, kind, turn.at, speaker, note)
 
 
-def _shortened(text: str, most: int) -> str:
-    if len(text) <= most:
-        return text
-    half = most // 2
-    return text[:half] + _CUT.format(left=len(text) - 2 * half) + text[-half:]
+def _ends(turn: Turn, view: Snapshot, chars: int) -> str:
+    """Return the beginning and the end of a long turn, of which the beginning was read."""
+    start = turn.text[:chars]
+    end, size = view.ending(turn, chars)
+    return start + _CUT.format(left=size - len((start + end).encode())) + end
 
 
 # --- A long text by the passages that a question is about: one page would take the place of ten memories.
 
 
 ELLIPSIS = "…"
-EXCERPT_CHARS = 100_000  # of a text: what is longer is a document, and cutting it takes longer than a turn may
-_LONG_CHARS = 20_000  # a text above this is shown by passages, whatever room there is …
+_EXCERPT_CHARS = 100_000  # of a text: what is longer is a document, and cutting it takes longer than a turn may
+LONG_CHARS = 20_000  # a text above this is shown by passages, whatever room there is …
 _LONG_PASSAGES = 8  # … by this number of them
 
 
@@ -492,32 +538,55 @@ def _passages(text: str, size: int, least: int) -> tuple[Sequence[tuple[int, int
     return cuts, [frozenset(terms(text[start:stop])) for start, stop in cuts]
 
 
-def passages_of(text: str, words: Set[str], settings: IndexSizes) -> str:
-    """Return the best passages of a very long text; any other as it is."""
-    return excerpt(text, words, _LONG_PASSAGES, settings) if len(text) > _LONG_CHARS else text
+def long_excerpts(
+    turns: Iterable[Turn], view: Snapshot, passages: Pool, words: Set[str], settings: IndexSizes
+) -> dict[str, str]:
+    """Return the best passages of very long turns, of which no more than the beginning was read, by turn.
+
+    `passages` are those of the view's namespace.
+    """
+    made, holders = {}, Holders(view, passages)
+    for turn in (one for one in turns if len(one.text) > LONG_CHARS):
+        nums = passages.cuts.of(turn.seq)
+        if turn.namespace != view.namespace or not len(nums):  # it is not cut yet
+            made[turn.id] = excerpt(turn.text, words, _LONG_PASSAGES, settings)
+            continue
+        inside = [found[(found >= nums[0]) & (found <= nums[-1])] for found, _ in holders.of(sorted(words))]
+        held = [np.searchsorted(nums, found) for found in inside]
+        best = _best(len(nums), held, _LONG_PASSAGES)
+        made[turn.id] = _with_gaps(best, view.passages([nums[number] for number in best]), len(nums))
+    return made
 
 
 def excerpt(text: str, words: Set[str], passages: int, settings: IndexSizes) -> str:
-    """Return some of its passages in order, with marks where something is left out; the whole text if it is short.
-
-    A word of the question that few passages of the text hold says more about which one is meant.
-    """
-    cuts, contents = _passages(text[:EXCERPT_CHARS], settings.passage_words, settings.passages_from)
+    """Return some of its passages in order, with marks where something is left out; the whole text if it is short."""
+    beginning = text[:_EXCERPT_CHARS]
+    cuts, contents = _passages(beginning, settings.passage_words, settings.passages_from)
     if len(cuts) <= passages:
         return text
-    held = [words & one for one in contents]
-    counts = Counter(term for one in held for term in one)
-    worth = [sum(1 / counts[term] for term in one) for one in held]
-    ranked = sorted(range(len(cuts)), key=lambda number: (-worth[number], number))[:passages]
-    best = sorted(number for number in ranked if worth[number] >= _TELLING * worth[ranked[0]])
+    held = [[number for number, one in enumerate(contents) if word in one] for word in sorted(words)]
+    best = _best(len(cuts), held, passages)
+    count = len(cuts) if len(text) < _EXCERPT_CHARS else len(cuts) + 1
+    return _with_gaps(best, [text[slice(*cuts[number])] for number in best], count)
+
+
+def _best(count: int, held: Sequence[Sequence[int] | NDArray[np.int64]], most: int) -> list[int]:
+    """Return the best of `count` passages, in order; for each word of the question, `held` has those that contain it.
+
+    A word that few of them contain says more about which one is meant.
+    """
+    worth = np.zeros(count)
+    for numbers in held:
+        worth[numbers] += 1 / max(len(numbers), 1)
+    ranked = np.argsort(-worth, kind="stable")[:most]
+    return sorted(ranked[worth[ranked] >= _TELLING * worth[ranked[0]]].tolist())
+
+
+def _with_gaps(numbers: Sequence[int], texts: Sequence[str], count: int) -> str:
+    """Join passages, with a mark wherever some are left out."""
     parts: list[str] = []
     after = 0
-    for number in best:
-        if number != after:
-            parts.append(ELLIPSIS)
-        start, stop = cuts[number]
-        parts.append(text[start:stop])
+    for number, text in zip(numbers, texts, strict=True):
+        parts += [ELLIPSIS, text] if number != after else [text]
         after = number + 1
-    if after < len(cuts) or len(text) >= EXCERPT_CHARS:
-        parts.append(ELLIPSIS)
-    return " ".join(parts)
+    return " ".join([*parts, ELLIPSIS] if after < count else parts)

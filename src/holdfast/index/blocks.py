@@ -383,6 +383,8 @@ def as_slice(nums: NDArray[np.int64]) -> NDArray[np.int64] | slice:
 
 # --- Derived work: put waiting documents into the word index.
 
+_AT_ONCE_CHARS = 20_000  # about 5 ms
+
 
 def index_words(
     store: Store, namespace: str, space: Space, settings: IndexSizes, step_aside: Callable[[], None] = lambda: None
@@ -395,25 +397,32 @@ def index_words(
     with store.snapshot(namespace) as view:
         done, unchanged = view.cursor(stage), view.unchanged()
         # A smaller batch than what may wait would never be enough, and flush would wait for it forever.
-        documents = view.documents(space, done, max(settings.batch, settings.tail))
+        documents = view.documents(space, done, max(settings.batch, settings.tail), settings.max_chars)
     heavy = sum(len(document.text) for document in documents) > settings.tail_chars
     if not documents or (len(documents) < settings.tail and not heavy):
         return 0
     for start in range(0, len(documents), 64):  # about 15 ms
         read_ahead(documents[start : start + 64])
         step_aside()
-    changes = index_changes(space, documents, settings.max_chars)
+    changes = index_changes(space, documents, settings.max_chars, step_aside)
     moved = store.advance(namespace, [unchanged, Move(stage, done, documents[-1].num)], changes)
     return len(documents) if moved else 0
 
 
-def index_changes(space: Space, documents: Sequence[Document], max_chars: int) -> Changes:
+def index_changes(
+    space: Space, documents: Sequence[Document], max_chars: int, step_aside: Callable[[], None] = lambda: None
+) -> Changes:
     """The postings and document rows of a batch."""
+    read = 0
     postings: dict[int, dict[str, bytearray]] = defaultdict(lambda: defaultdict(bytearray))
     rows: dict[int, list[tuple[Document, int]]] = defaultdict(list)
     for document in documents:
         block, offset = divmod(document.num, BLOCK)
-        counts = term_counts(document.text[:max_chars])
+        counts = term_counts(document.text[:max_chars], step_aside)
+        read += len(document.text)
+        if read > _AT_ONCE_CHARS:
+            step_aside()
+            read = 0
         rows[block].append((document, counts.total()))
         of_block = postings[block]
         once = pack_posting(offset, 1)
@@ -438,18 +447,18 @@ def index_changes(space: Space, documents: Sequence[Document], max_chars: int) -
 # --- Derived work: cut long turns into passages, which are indexed and embedded like turns.
 
 
-def cut_turns(store: Store, namespace: str, settings: IndexSizes) -> int:
-    """Cut one batch of turns; how many turns were looked at."""
+def cut_turns(store: Store, namespace: str, settings: IndexSizes, step_aside: Callable[[], None] = lambda: None) -> int:
+    """Cut one batch of turns; how many turns were looked at. `step_aside` is called now and then."""
     with store.snapshot(namespace) as view:
         done, unchanged = view.cursor(PASSAGES_STAGE), view.unchanged()
-        turns = view.documents(Space.TURN, done, settings.batch)
+        turns = view.documents(Space.TURN, done, settings.batch, settings.max_chars)
         number = view.end(Space.PASSAGE)
     if not turns:
         return 0
     changes = Changes()
     for turn in turns:
         text = turn.text[: settings.max_chars]
-        for start, stop in split_passages(text, settings.passage_words, settings.passages_from):
+        for start, stop in split_passages(text, settings.passage_words, settings.passages_from, step_aside):
             number += 1
             changes.passages.append(Passage(number, turn.num, start, stop))
     moves = [unchanged, Move(PASSAGES_STAGE, done, turns[-1].num)]

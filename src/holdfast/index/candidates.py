@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from holdfast.index.blocks import (
     BlockCache,
+    IndexSizes,
     Mark,
     marks_of,
     prior_of,
@@ -52,6 +53,13 @@ class Cuts:
     there: NDArray[np.int64]
     starts: NDArray[np.int64]
     owners: NDArray[np.int64]
+
+    def of(self, turn: int) -> NDArray[np.int64]:
+        """Return the numbers of the passages of a turn, in order."""
+        run = int(np.searchsorted(self.owners, turn))
+        if run == len(self.owners) or self.owners[run] != turn:
+            return self.there[:0]
+        return self.there[self.starts[run] : self.starts[run + 1] if run + 1 < len(self.starts) else None]
 
 
 @dataclass(frozen=True)
@@ -174,13 +182,22 @@ def read_pool(view: Snapshot, namespace: str, space: Space, cache: BlockCache, m
     return pool
 
 
-_MOST_WAITING = 512
+_MOST_WAITING = {Space.TURN: 512, Space.RECORD: 512, Space.PASSAGE: 128}
 """Documents outside the index that a search looks at, the newest. While an import is derived there may be thousands:
-reading each at 200 µs would take longer than a turn may."""
+reading each at 200 µs would take longer than a turn may. Passages repeat their turn."""
+_BEGINNING = 2000
+"""Characters of each waiting turn that are looked at while more wait than may: those are indexed next."""
 
 
 def _newest(view: Snapshot, space: Space, done: int) -> Sequence[Document]:
-    return view.documents(space, max(done, view.newest_document(space) - _MOST_WAITING), _ALL)
+    return _read(view, space, done, max(done, view.newest_document(space) - _MOST_WAITING[space]))
+
+
+def _read(view: Snapshot, space: Space, done: int, after: int) -> Sequence[Document]:
+    """Return the waiting documents behind a number."""
+    most, first = IndexSizes.tail_chars, max(done, view.newest_document(space) - _MOST_WAITING[space])
+    many = space is Space.TURN and view.turn_bytes(first) > most
+    return view.documents(space, after, _ALL, _BEGINNING if many else most)
 
 
 def _wait_all(documents: Sequence[Document], before: _Known | None, max_chars: int) -> list[Waiting]:
@@ -203,12 +220,14 @@ def _fresh(view: Snapshot, space: Space, known: _Known, indexed: bool, done: int
     if not count:
         return _newest(view, space, done)
     last = known.documents[-1]
-    if view.newest_document(space) - last.num > _MOST_WAITING:
+    if view.newest_document(space) - last.num > _MOST_WAITING[space]:
         return None
     if indexed and space is not Space.RECORD:
-        read = view.documents(space, last.num - 1, _ALL)
+        if view.newest_document(space) == last.num:
+            return []
+        read = _read(view, space, done, last.num - 1)
         return read[1:] if read and read[0] == last else None
-    read = view.documents(space, known.documents[0].num - 1, _ALL)
+    read = _read(view, space, done, known.documents[0].num - 1)
     return read[count:] if read[:count] == known.documents else None
 
 
@@ -351,6 +370,12 @@ class Holders:
             stored = self._view.postings(self._pool.space, unknown)
             self._known.update({term: self._found(term, stored.get(term, [])) for term in unknown})
         return [self._known[term] for term in terms]
+
+    @cached_property
+    def speakers(self) -> frozenset[str]:
+        """Terms for the names of the speakers, without their sign."""
+        late = (term for one in self._pool.waiting for term in one.held)
+        return frozenset(term[1:] for term in (*self._view.speakers(), *late) if term.startswith("@"))
 
     def _found(self, term: str, blocks: Sequence[tuple[int, bytes]]) -> TermMatches:
         nums, counts = read_postings(blocks) if blocks else (np.empty(0, np.int64), np.empty(0, np.float32))

@@ -174,7 +174,7 @@ def embed_documents(store: Store, namespace: str, space: Space, embedder: Embedd
     embedding, folding = vectors_stage(space, fingerprint), segments_stage(space, fingerprint)
     with store.snapshot(namespace) as view:
         done, folded = view.cursor(embedding), view.cursor(folding)
-        documents = view.documents(space, done, settings.batch)
+        documents = view.documents(space, done, settings.batch, settings.max_chars)
         if not documents:
             return 0
         known = {num for num, _ in view.vectors_between(space, fingerprint, done, documents[-1].num)}
@@ -243,7 +243,11 @@ def read_turns(store: Store, namespace: str, embedder: Embedder, settings: Index
         done = view.cursor(stages[Space.STATEMENT])
         folded = view.cursor(segments_stage(Space.STATEMENT, fingerprint))
         embedded = view.cursor(vectors_stage(Space.TURN, fingerprint))
-        turns = [turn for turn in view.documents(Space.TURN, done, settings.batch) if turn.num <= embedded]
+        turns = [
+            turn
+            for turn in view.documents(Space.TURN, done, settings.batch, settings.max_chars)
+            if turn.num <= embedded
+        ]
         if not turns:
             return 0
         statement, read = _statement_vectors(view, turns, embedder, settings)

@@ -166,10 +166,11 @@ def find_themes(
     fingerprint: str | None,
     cache: BlockCache,
     settings: Settings,
+    sizes: ThemeSizes | None = None,
 ) -> Themes:
     """Return the largest groups of turns in a period, at most `limit`."""
     timer = _StageTimer()
-    sizes = tuned(settings, ThemeSizes)
+    sizes = sizes or tuned(settings, ThemeSizes)
     pool = read_pool(view, namespace, Space.TURN, cache, tuned(settings, IndexSizes).max_chars)
     nums = _turns_in(view, pool, period)
     timer.stage("turns", len(nums), "said in this time by the user or the assistant")

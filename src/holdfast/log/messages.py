@@ -25,7 +25,7 @@ _STABILITY = {Role.USER: 0.5, Role.ASSISTANT: 0.25}  # LOG-2
 _OTHER_STABILITY = 0.2  # LOG-2
 
 
-_UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+_UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 
 
 def check_name(what: str, name: object, settings: LogSettings) -> str:
@@ -39,7 +39,9 @@ def check_name(what: str, name: object, settings: LogSettings) -> str:
     if what == "namespace":  # two that look the same are the same
         name = unicodedata.normalize("NFC", name)
         if unseen := _UNSEEN.search(name):
-            raise BadText(f"a namespace must not contain control characters or direction marks: {unseen[0]!a}")
+            raise BadText(
+                f"a namespace must not contain control characters, direction marks or invisible ones: {unseen[0]!a}"
+            )
     try:
         size = len(name.encode())
     except UnicodeEncodeError as error:

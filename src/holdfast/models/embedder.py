@@ -358,6 +358,11 @@ class StaticEmbedder:
             vectors[i] = self._cached(text) if len(text) <= _MAX_CACHED_CHARS else self._embed(text)
         return vectors
 
+    def token_vectors(self, text: str, limit: int) -> NDArray[np.float32]:
+        """Return the unit vectors of the first `limit` pieces of a text, in order."""
+        ids = np.frombuffer(self.pieces.encode(text, limit), dtype="<i4")
+        return unit(self._rows.take(ids, axis=0).astype(np.float32))
+
     def _embed(self, text: str) -> NDArray[np.float32]:
         packed = self.pieces.encode(text, self._max_tokens)
         # Otherwise texts of unknown pieces only, such as 👍 and 👎, would have cosine 1.

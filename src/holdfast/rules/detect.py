@@ -14,10 +14,10 @@ from enum import StrEnum
 from holdfast.gate.own_words import own_words
 from holdfast.gate.reader import SentenceReading, asks_for_good, read_sentences
 
-NORM, NORM_IN_DOUBT = 0.25, 0.2
-"""Probabilities from which a sentence is a norm, and may be one: on two lists by strangers recall is .96 at .25, at a
+NORM, NORM_IN_DOUBT = 0.31, 0.2
+"""Probabilities from which a sentence is a norm, and may be one: on two lists by strangers recall is .96 at .31, at a
 precision above .9 (`holdfast bench compact`)."""
-RULE = 0.35
+RULE = 0.7
 """Probability from which a sentence is a wish about how the assistant should behave."""
 OWN = 0.2
 """Probability from which a sentence counts as the user's own words in compaction (RULE-4)."""
@@ -81,7 +81,7 @@ def _is_norm(text: str, one: SentenceReading, least: float, whole: bool) -> bool
     An item of a list is read with the line over it: "British spelling" under "Rules:". With `whole`, being a rule by
     itself is enough: in a page of talk one is easily overlooked.
     """
-    lays_down = _lays_down(one, least)
+    lays_down = _lays_down(one, NORM_IN_DOUBT)
     if _ITEM.match(text, text.rfind("\n", 0, one.start) + 1) or (lays_down and one.rule >= RULE):
         return lays_down
     return (lays_down or whole) and any(_lays_down(again, least) for again in read_sentences(one.text))

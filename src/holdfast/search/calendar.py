@@ -152,6 +152,14 @@ def _read_iso_month(match: re.Match[str], asking: TimeQuery) -> TimeReading | No
     return TimeReading(month_of(int(match[1]), int(match[2])), 0.9)
 
 
+def _read_dotted(match: re.Match[str], asking: TimeQuery) -> TimeReading | None:
+    """19.01.2024, or "on 5.1.24": a short year alone may be a version."""
+    day, month, year = int(match[1]), int(match[2]), int(match[3])
+    if year < 100 and not _ON.search(_before(asking, match.start())):
+        return None
+    return TimeReading(day_of(datetime(year + 2000 if year < 100 else year, month, day, tzinfo=UTC)), 1.0)
+
+
 def _read_slashed(match: re.Match[str], asking: TimeQuery) -> TimeReading | None:
     """7/22 or 22/7/2023; where both readings are possible, neither is taken."""
     first, second = int(match[1]), int(match[2])
@@ -301,6 +309,7 @@ NAMED: tuple[tuple[re.Pattern[str], Reader], ...] = (
     ),
     (_pattern(r"\b(\d{4})-(\d{2})-(\d{2})\b"), _read_iso),
     (_pattern(r"\b((?:19|20)\d{2})-(0[1-9]|1[0-2])\b(?!-)"), _read_iso_month),
+    (_pattern(r"(?<![\d.])(\d{1,2})\.(\d{1,2})\.((?:19|20)\d{2}|\d{2})\b(?!\.?\d)"), _read_dotted),
     (_pattern(r"\b(\d{1,2})/(\d{1,2})(?:/(?P<year>(?:19|20)\d{2}))?\b(?!/)"), _read_slashed),
     (_pattern(rf"\b(?P<day>\d{{1,2}}){_ORDINAL}(?: of)? (?P<month>{MONTH})\b\.?{_YEAR}"), _read_date),
     (_pattern(rf"\b{_WHICH}(?P<month>{MONTH})\.? (?:the )?(?P<day>\d{{1,2}}){_ORDINAL}\b(?!:){_YEAR}"), _read_date),

@@ -6,7 +6,7 @@ import math
 import re
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -15,13 +15,29 @@ from numpy.typing import NDArray
 
 from holdfast.index.blocks import BlockCache, IndexSizes, Mark, wanted_marks
 from holdfast.index.candidates import CandidateTables, Columns, read_table, side_by_side
-from holdfast.insight.lookup import recent_turns
 from holdfast.model import Hit, Hits, Kind, Origin, Provenance, Receipt, Record, Role, Stage, Turn
 from holdfast.models.embedder import Embedder, Thresholds
-from holdfast.search.question import Ranking, asks_for_replies, identifiers, named_speaker, named_terms, read_question
-from holdfast.search.rank import boosts, feedback, preference, said_in, spread_of, with_session_prior
+from holdfast.search.question import (
+    GATHER_WEIGHTS,
+    Ranking,
+    asks_for_own_words,
+    asks_for_replies,
+    identifiers,
+    named_speaker,
+    named_terms,
+    read_question,
+    topic_of,
+)
+from holdfast.search.rank import (
+    boosts,
+    feedback,
+    preference,
+    said_in,
+    spread_of,
+    with_session_prior,
+)
 from holdfast.search.retrieve import Cosines, GatheredVectors, Query, RetrievalScores, Retriever, barred
-from holdfast.search.when import ParsedQuestion, Recency, Window
+from holdfast.search.when import Intent, ParsedQuestion, Window
 from holdfast.settings import Settings, tuned
 from holdfast.store.snapshot import Snapshot
 from holdfast.store.types import Space
@@ -307,9 +323,6 @@ def _last(at: int, successor: Mapping[int, int]) -> int:
     return at
 
 
-GLOBAL = "global"
-"""The namespace that the operator writes and every other may read (INV-4)."""
-
 _MOST_ASKED = 4  # sides and parts of one question that are asked on their own
 
 
@@ -344,19 +357,27 @@ def search(
     watch = _Stopwatch()
     ranking = tuned(settings, Ranking)
     asked = read_question(query.text[: ranking.question_chars], now)
-    if asked.recency is Recency.ALONE and query.kind in (None, Kind.TURN):
-        return _lately(views[0][1], query, asked, watch, read)
+    by_formula = settings.recall.ranker == "seed"  # nothing else moves a hit
+    if not by_formula and query.kind in (None, Kind.TURN) and asked.intent in (Intent.THEMES, Intent.RECENT):
+        from holdfast.search.overview import overview
+
+        turns, reason = overview(views[0], query, asked, embedder, cache, settings, now)
+        watch.stage(asked.intent.value, len(turns), ", ".join(window.phrase for window in asked.windows))
+        return Hits(_in_this_order(turns, query.limit, read), watch.receipt(reason, None))
     tables = _read_tables(views, query, cache, settings)
     speaker = named_speaker(tables.parts[0], query.text, ranking)
     replies = asks_for_replies(query.text)
+    gathers = asked.intent is Intent.GATHER and not by_formula and query.kind in (None, Kind.TURN)
+    if gathers and ask is None:
+        ranking = replace(ranking, weights=replace(ranking.weights, **GATHER_WEIGHTS))
     retriever = Retriever(tables, embedder, cache, ranking, speaker, replies, ask.encoder if ask else None)
     watch.stage("shelves", tables.count, "turns and records that may be found")
-    answer = retriever.ask(query.text, watch.stage)
+    answer = retriever.ask(topic_of(query.text) if gathers else query.text, watch.stage)
     windows = _windows(retriever, asked, now)
     out = barred(tables, query)
     count = max(ranking.rescore, 4 * query.limit)
     note, preferred = "", np.float32(0)
-    if settings.recall.ranker == "seed":
+    if by_formula:
         from holdfast.search.seed import seed_scores
 
         angles = None if answer.meaning is None else answer.meaning.statement.copy()
@@ -378,10 +399,10 @@ def search(
             for nums, _ in table.holders.of(identifiers(answer.question.terms)):
                 own[start + nums] += np.float32(ranking.identifier_preference)
         spoken = None if speaker is None else speaker.turns
-        fused = with_session_prior(tables, own, spoken, ranking)
+        fused = own if gathers else with_session_prior(tables, own, spoken, ranking)
         best = _candidates(fused, out, count + ranking.echo_among, tables.columns)
         vectors = retriever.vectors(answer, best)
-        if answer.meaning is not None and vectors is not None:
+        if answer.meaning is not None and vectors is not None and not gathers:
             if spoken is not None:
                 own[spoken] += np.float32(ranking.speaker_preference)
             near = _top(best, fused, ranking.echo_among, tables.columns)
@@ -403,6 +424,11 @@ def search(
             watch.stage("abstain", 0, f"the probability that anything stored answers this is {chance:.2f}")
     order = best[above_floor(retriever, answer, best, cosines, vectors, windows, fused, chance is not None)].tolist()
     watch.stage("floor", len(order), "candidates above the floor")
+    if gathers:
+        from holdfast.search.overview import gathered
+
+        order = gathered(tables, order, out, fused, asks_for_own_words(query.text), ranking)
+        watch.stage("gather", len(order), "spread over the sessions that speak of it")
     degraded = answer.question.degraded
     if query.rerank_s > 0 and ask is not None and ask.reranker is not None:
         from holdfast.search.rerank import RERANKED, rerank
@@ -413,8 +439,7 @@ def search(
         degraded = degraded or trouble
     found = HitCollector(query.limit, read)
     # Who asks about a time wants what held then; else what holds now comes before what it replaced.
-    by_formula = settings.recall.ranker == "seed"  # nothing else moves a hit
-    compared = 1 if windows or query.as_of is not None or by_formula else ranking.compared
+    compared = 1 if windows or query.as_of is not None or by_formula or gathers else ranking.compared
     hit_scores = _HitScores(fused, tables.columns.own, preferred, answer.words.scores, cosines, answer.ask)
     _read(found, tables, order, query, answer.question.terms, compared, hit_scores, by_formula)
     watch.stage("read", len(found.hits))
@@ -472,22 +497,13 @@ def _windows(retriever: Retriever, asked: ParsedQuestion, now: datetime) -> list
     return windows
 
 
-def _lately(
-    view: Snapshot, query: Query, asked: ParsedQuestion, watch: _Stopwatch, read: dict[str, Turn] | None = None
-) -> Hits:
-    """A question for the recent as such has no topic to look for: the newest turns answer it (RECALL-7)."""
-    since, until = query.since, query.until
-    if asked.windows:
-        since = max([one for one in (since, min(window.start for window in asked.windows)) if one is not None])
-        until = min([one for one in (until, max(window.end for window in asked.windows)) if one is not None])
-    if query.as_of is not None:
-        until = query.as_of if until is None else min(until, query.as_of)
-    turns = recent_turns(view, query.limit, since, until, query.session)
-    found = HitCollector(query.limit, read)
-    for turn in turns:
-        found.add(turn, {"score": 0.0, "raw": 0.0, "lexical": 0.0, "semantic": 0.0}, (), None)
-    watch.stage("recent", len(turns), ", ".join(window.phrase for window in asked.windows))
-    return Hits(found.hits, watch.receipt("asked for the recent as such: the newest turns, newest first", None))
+def _in_this_order(turns: Sequence[Turn], limit: int, read: dict[str, Turn] | None) -> list[Hit]:
+    """Return hits for turns that no topic was looked for in; the score only keeps their order."""
+    found = HitCollector(limit, read)
+    for rank, turn in enumerate(turns):
+        score = float(len(turns) - rank)
+        found.add(turn, {"score": score, "raw": score, "lexical": 0.0, "semantic": 0.0}, (), None)
+    return found.hits
 
 
 # --- from scores to hits
@@ -570,7 +586,7 @@ def _read(
     outdated: dict[int, int] = {}
     if compared > 1:
         links = _links(tables, order)
-        ended = _successors(tables, first, links, terms, named_terms(query.text))
+        ended = _successors(tables, first, links, terms, named_terms(query.text), query.chars)
         first |= {at: noun for at, noun in ended.values() if at not in first}
         nouns |= first
         provenances = {at: provenance_of(noun) for at, noun in first.items()}
@@ -600,8 +616,8 @@ def _read(
 
 def _statements_first(order: list[int], nouns: Mapping[int, Turn | Record], question: str) -> list[int]:
     """Put turns that only ask behind the others (BEL-5); the same question is no hit, the same statement is first."""
-    asked = folded(question)
-    same = {at for at in order if at in nouns and folded(nouns[at].text) == asked}
+    asked, most = folded(question), 2 * len(question)  # a much longer text says something else
+    same = {at for at in order if at in nouns and len(nouns[at].text) <= most and folded(nouns[at].text) == asked}
     kept = [at for at in order if at not in same or not _QUESTION.search(nouns[at].text)]
     return sorted(kept, key=lambda at: (at not in same, at in nouns and only_asks(nouns[at])))
 
@@ -619,6 +635,7 @@ def _successors(
     links: Sequence[tuple[int, int]],
     terms_asked: Sequence[str],
     named: frozenset[str],
+    chars: int | None,
 ) -> dict[int, tuple[int, Turn]]:
     """Return for hits whose statement was replaced the turn that replaced it, whether or not it was found itself.
 
@@ -633,7 +650,7 @@ def _successors(
         for at, record, newest in view.replaced(list(older))
         if newest.turn_ids and len(words[at].intersection(terms(record.text))) * 2 >= len(words[at])
     ]
-    newer = view.turns_by_id([turn_id for _, turn_id in ended]) if ended else {}
+    newer = view.turns_by_id([turn_id for _, turn_id in ended], chars) if ended else {}
     return {
         at: (newer[turn_id].seq, newer[turn_id])
         for at, turn_id in ended

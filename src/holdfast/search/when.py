@@ -34,22 +34,16 @@ class Relation(StrEnum):
     UNTIL = "until"
 
 
-class Order(StrEnum):
-    """The wanted turn among several that fit: a hint for ties."""
+class Intent(StrEnum):
+    """Kind of answer that a question asks for."""
 
-    FIRST = "first"
-    LATEST = "latest"
-    CURRENT = "current"
-
-
-class Recency(StrEnum):
-    """Demand for recent turns."""
-
-    NONE = "none"
-    TIES = "ties"
-    """With a topic: the newer of two equal turns comes first, no more (RECALL-7)."""
-    ALONE = "alone"
-    """Without a topic: `recent` answers, inside the windows if there are any."""
+    ORDINARY = "ordinary"
+    THEMES = "themes"
+    """What the talk was about, at all or in a time (RECALL-8)."""
+    RECENT = "recent"
+    """Recent talk as such: `recent` answers, inside the windows if there are any (RECALL-7)."""
+    GATHER = "gather"
+    """Many things: a summary, an order, a list or a number of what was said about a topic over time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,14 +104,9 @@ class ParsedQuestion:
     """Events that a comparison needs, each to be fetched on its own (and read on its own: it may name a time)."""
     parts: tuple[str, ...] = ()
     """The questions inside a question of several parts."""
-    recency: Recency = Recency.NONE
-    order: Order | None = None
-    several: bool = False
-    """More than one turn is needed: "how many", "list all", "every"."""
+    intent: Intent = Intent.ORDINARY
     ahead: bool = False
     """The question looks ahead: what is planned was said before the window, not inside it."""
-    asks_when: bool = False
-    """The answer is a time: "when did", "how long ago", "which month"."""
 
 
 _MOST = 24  # times read in one question: what names more is a calendar

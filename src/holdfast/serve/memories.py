@@ -14,11 +14,11 @@ from holdfast.errors import Closed, HoldfastError, InputError, ModelError, Names
 from holdfast.memory import Memory, warm_up
 from holdfast.model import Clock, Entry, utc_now
 from holdfast.models.embedder import Embedder
-from holdfast.search.search import GLOBAL
 from holdfast.serve.errors import redact_errors, redact_places
 from holdfast.serve.process import ServeLimits
 from holdfast.settings import Settings, load_settings, tuned
 from holdfast.store.open import default_location
+from holdfast.store.types import GLOBAL
 
 _log = logging.getLogger("holdfast")
 

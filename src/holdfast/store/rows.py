@@ -29,7 +29,7 @@ from holdfast.model import (
     Turn,
     from_micros,
 )
-from holdfast.store.types import COMPACTION, BlockRef, Heads, Row
+from holdfast.store.types import COMPACTION, BlockRef, Document, Heads, Row, Space
 
 # Stored as numbers: only ever append.
 ROLES = (Role.USER, Role.ASSISTANT, Role.SYSTEM, Role.TOOL)
@@ -80,10 +80,34 @@ def _checked(read: Callable[P, T]) -> Callable[P, T]:
             return read(*arguments, **named)
         except (AssertionError, LookupError, TypeError, ValueError, OverflowError) as error:
             raise StoreDamaged(
-                f"the store is damaged: a row cannot be read ({read.__name__}: {error!r}). Restore it from a backup"
+                f"the store is damaged: a row cannot be read ({read.__name__}). Restore it from a backup"
             ) from error
 
     return checked
+
+
+TEXT_COLUMN = 6  # of a turn
+
+
+def with_text(row: Row, text: str) -> Row:
+    """Return a row of TURNS (statements.py) with another text."""
+    return (*row[:TEXT_COLUMN], text, *row[TEXT_COLUMN + 1 :])
+
+
+@_checked
+def read_document(row: Row, space: Space, turn: Row | None = None) -> Document:
+    """Read a row of DOCUMENTS_OF (statements.py); of a passage with its text and (time, session, role) of its turn."""
+    num, text, *rest = row
+    assert isinstance(text, str)
+    if space is Space.PASSAGE:
+        assert turn is not None
+        return Document(num, text, _int(turn[0]), _int(turn[1]), _int(rest[0]), _int(turn[2]), space=space)
+    if space is Space.RECORD:
+        at, born, sort, said, confidence, notches, trust = rest
+        vouched = lower_trust(Provenance(said), _float(confidence), _int(notches), _float(trust))
+        return Document(num, text, _int(at), 0, _int(born), _int(sort), "", space, *vouched)
+    at, session, index, sort, metadata = rest
+    return Document(num, text, _int(at), _int(session), _int(index), _int(sort), speaker_of(metadata), space)
 
 
 @_checked

@@ -29,8 +29,10 @@ from holdfast.store.health import models, odd_vectors, orphans
 from holdfast.store.lines import has_tombstones, last_index
 from holdfast.store.rows import (
     KINDS,
+    TEXT_COLUMN,
     kind_number,
     lower_trust,
+    read_document,
     read_heads,
     read_line,
     read_place,
@@ -38,9 +40,9 @@ from holdfast.store.rows import (
     read_score,
     read_tombstone_row,
     read_turn,
-    speaker_of,
     unpack_metadata,
     unpack_vectors,
+    with_text,
 )
 from holdfast.store.types import (
     COMPACTION,
@@ -78,9 +80,13 @@ class Snapshot:
         self._held: dict[tuple[str, int], dict[int, bytes]] = {}
         """Vectors that hold_vectors() read, by model, space and number."""
 
+    @property
+    def namespace(self) -> str:
+        return self._tx.namespace
+
     @cached_property
     def _heads(self) -> Heads:
-        return read_heads([] if self._tx.is_missing() else self._tx.rows(statements.HEADS))
+        return read_heads([] if self._tx.is_missing() else self._tx.kept(statements.HEADS))
 
     def _has_no(self, kind: str) -> bool:
         """Return whether there is none of a kind, if that was read already; reading the rows is as fast as asking."""
@@ -198,22 +204,30 @@ class Snapshot:
     def turn(self, turn_id: str) -> Turn | None:
         return self.turns_by_id([turn_id]).get(turn_id)
 
-    def turns_by_id(self, turn_ids: Sequence[str]) -> dict[str, Turn]:
+    def turns_by_id(self, turn_ids: Sequence[str], chars: int | None = None) -> dict[str, Turn]:
+        """Return turns by their id; with `chars`, with no more than the beginning of a text."""
         where = "WHERE log.ns = :ns AND log.id IN :ids AND log.entry = 'turn'"
-        return {turn.id: turn for turn in self._turns(where, ids=list(turn_ids))}
+        return {turn.id: turn for turn in self._turns(where, chars, "ids", 1, ids=list(turn_ids))}
 
     def turns(self, seqs: Sequence[int], chars: int | None = None) -> dict[int, Turn]:
         """Return turns by their place in the log; with `chars`, with no more than the beginning of a text."""
-        where, asked = "WHERE log.ns = :ns AND log.seq IN :seqs AND log.entry = 'turn'", [int(seq) for seq in seqs]
-        if chars is None:
-            return {turn.seq: turn for turn in self._turns(where, seqs=asked)}
-        rows = self._tx.rows(f"{statements.BEGINNINGS} {where}", seqs=asked, chars=chars)
-        return {turn.seq: turn for turn in self._read_turns(rows)}
+        where = "WHERE log.ns = :ns AND log.seq IN :seqs AND log.entry = 'turn'"
+        return {turn.seq: turn for turn in self._turns(where, chars, "seqs", seqs=[int(seq) for seq in seqs])}
 
-    def thread(self, session: str, after: int, limit: int) -> list[Turn]:
-        """Return the turns of a session behind an index, in order."""
+    def thread(self, session: str, after: int, limit: int, chars: int | None = None) -> list[Turn]:
+        """Return the turns of a session behind an index, in order; `chars` as in `turns`."""
         where = f"WHERE log.ns = :ns AND {statements.IN_SESSION} AND log.idx > :after AND log.entry = 'turn'"
-        return self._turns(f"{where} ORDER BY log.idx LIMIT :limit", session=session, after=after, limit=limit)
+        return self._turns(f"{where} ORDER BY log.idx LIMIT :limit", chars, session=session, after=after, limit=limit)
+
+    def ending(self, turn: Turn, chars: int) -> tuple[str, int]:
+        """Return the end of a turn's text, without reading the rest of it, and the size of the text in bytes."""
+        return self._tx.ending(turn.seq, chars)
+
+    def passages(self, nums: Sequence[int]) -> list[str]:
+        """Return passages by their number, in order; of their turns, only what comes before is read."""
+        sql = """SELECT passages.num, passages.turn, passages.start, passages.stop
+            FROM passages WHERE passages.ns = :ns AND passages.num IN :nums"""
+        return [one.text for one in self._passages(sorted(self._tx.rows(sql, nums=[int(num) for num in nums])))]
 
     def recent_turns(
         self,
@@ -250,8 +264,17 @@ class Snapshot:
         """Return the turns of a session up to an index that no live summary or guidance of a compaction replaces."""
         return self._read_turns(self._tx.rows(statements.UNCOMPACTED_TURNS, session=session, upto=upto))
 
-    def _turns(self, where: str, **values: object) -> list[Turn]:
-        return self._read_turns(self._tx.rows(f"{statements.TURNS} {where}", **values))
+    def _turns(
+        self, where: str, chars: int | None = None, by: str = "", column: int = 0, **values: object
+    ) -> list[Turn]:
+        if chars is not None:
+            values["size"] = 4 * chars
+        sql = f"{statements.TURNS if chars is None else statements.SHORT_TEXTS} {where}"
+        rows = self._tx.kept(sql, by, column, **values) if by else self._tx.rows(sql, **values)
+        if chars is None:
+            return self._read_turns(rows)
+        long = self._tx.beginnings({row[0]: chars for row in rows if row[TEXT_COLUMN] is None})
+        return self._read_turns(with_text(row, str(long.get(row[0], row[TEXT_COLUMN]))[:chars]) for row in rows)
 
     def _read_turns(self, rows: Iterable[Row]) -> list[Turn]:
         return [read_turn(self._tx.namespace, row) for row in rows]
@@ -297,8 +320,8 @@ class Snapshot:
         return next(iter(found.values()), None)
 
     def records(self, nums: Sequence[int]) -> dict[int, Record]:
-        """Return records by their number."""
-        return self._records("WHERE records.ns = :ns AND records.num IN :nums", nums=[int(num) for num in nums])
+        """Return records by their number; their retrievals may be counted since."""
+        return self._records("WHERE records.ns = :ns AND records.num IN :nums", "nums", nums=[int(num) for num in nums])
 
     def records_of(self, turn: Turn) -> list[Record]:
         """Return the records that come from a turn, in the order in which the log created them."""
@@ -348,10 +371,10 @@ class Snapshot:
         order = "ORDER BY records.at DESC, records.born DESC, records.num DESC LIMIT :limit"
         return list(self._records(f"WHERE records.ns = :ns{where} {order}", limit=limit, **values).values())
 
-    def _records(self, where: str, **values: object) -> dict[int, Record]:
+    def _records(self, where: str, by: str = "", **values: object) -> dict[int, Record]:
         """Return records by their number, in the order of the statement."""
-        found = {}
-        for *row, sources in self._tx.rows(f"{statements.RECORDS} {where}", **values):
+        found, sql = {}, f"{statements.RECORDS} {where}"
+        for *row, sources in self._tx.kept(sql, by, **values) if by else self._tx.rows(sql, **values):
             turn_ids = {int(turn): turn_id for turn, turn_id in json.loads(sources or "{}").items()}
             found[row[0]] = read_record(self._tx.namespace, tuple(row), [turn_ids[turn] for turn in sorted(turn_ids)])
         return found
@@ -379,20 +402,21 @@ class Snapshot:
         # With a hint, for SQLite would use the index of kinds and read every record: 6 ms of a search among 24,000.
         sql = """SELECT records.num, records.valid_to FROM records /*INDEXED BY records_retired*/
             WHERE records.ns = :ns AND records.superseded_by IS NOT NULL"""
-        return [(num, valid_to) for num, valid_to in self._tx.rows(sql)]
+        return [(num, valid_to) for num, valid_to in self._tx.kept(sql)]
 
     def successors(self, turns: Sequence[int]) -> list[tuple[int, int]]:
         """Return (turn, the turn that replaced or revised what it said) for those of the turns that have one."""
         newer: list[tuple[int, str]] = []
         older: list[tuple[int, str]] = []
-        for turn, superseded_by, metadata in self._tx.rows(statements.SUCCESSORS, turns=[int(turn) for turn in turns]):
+        asked = [int(turn) for turn in turns]
+        for turn, superseded_by, metadata in self._tx.kept(statements.SUCCESSORS, "turns", turns=asked):
             if superseded_by is not None:
                 newer.append((turn, superseded_by))
             revised = unpack_metadata(metadata).get("revises")
             older += [(turn, str(one)) for one in (revised if isinstance(revised, list) else ())]
         sources = defaultdict[str, list[int]](list)
         names = list(dict.fromkeys(name for _, name in newer + older))
-        for name, turn in self._tx.rows(statements.SOURCES_OF, ids=names):
+        for name, turn in self._tx.kept(statements.SOURCES_OF, "ids", ids=names):
             sources[name].append(turn)
         found = [(turn, later) for turn, name in newer for later in sources[name]]
         found += [(earlier, turn) for turn, name in older for earlier in sources[name]]
@@ -400,7 +424,7 @@ class Snapshot:
 
     def replaced(self, turns: Sequence[int]) -> list[tuple[int, Record, Record]]:
         """Return (turn, record, the record at the end of its chain of replacements) for replaced records of turns."""
-        rows = self._tx.rows(statements.REPLACED, turns=[int(turn) for turn in turns]) if turns else []
+        rows = self._tx.kept(statements.REPLACED, "turns", turns=[int(turn) for turn in turns]) if turns else []
         known = self.records(list({num for _, *pair in rows for num in pair})) if rows else {}
         return sorted(
             ((turn, known[old], known[new]) for turn, old, new in rows if old in known and new in known),
@@ -443,13 +467,13 @@ class Snapshot:
         if self._has_no("hidden") and (space is Space.TURN or self._has_no("gone")):
             return []
         sql = statements.HIDDEN_TURNS if space is Space.TURN else statements.HIDDEN_RECORDS
-        return [num for (num,) in self._tx.rows(sql)]
+        return [num for (num,) in self._tx.kept(sql)]
 
     def gone(self) -> list[int]:
         """Return, in order, the numbers of records that became other documents; an index may still contain them."""
         if self._has_no("gone"):
             return []
-        return [num for (num,) in self._tx.rows("SELECT num FROM gone WHERE ns = :ns ORDER BY num")]
+        return [num for (num,) in self._tx.kept("SELECT num FROM gone WHERE ns = :ns ORDER BY num")]
 
     def is_hidden(self, noun_id: str) -> bool:
         """Return whether a turn or record itself was forgotten."""
@@ -508,36 +532,49 @@ class Snapshot:
         """Return the highest number of a turn, record or passage, read with the other heads."""
         return self._heads.ends[{Space.RECORD: "records", Space.PASSAGE: "passages"}.get(space, "turns")]
 
-    def documents(self, space: Space, after: int, limit: int) -> list[Document]:
-        """Return turns, records or passages behind a number, as the indexes need them."""
+    def numbers(self, space: Space, after: int, limit: int) -> list[int]:
+        """Return the numbers of the turns, records or passages behind a number, in order."""
         kind = space if space in (Space.RECORD, Space.PASSAGE) else Space.TURN
         if after >= self.newest_document(space):
             return []
-        rows = self._tx.rows(statements.DOCUMENTS_OF[kind], after=after, limit=limit)
+        return [num for (num,) in self._tx.rows(statements.NUMBERS_OF[kind], after=after, limit=limit)]
+
+    def turn_bytes(self, after: int) -> int:
+        """Return the size of the texts of all turns behind a number, without reading them."""
+        if after >= self.newest_document(Space.TURN):
+            return 0
+        sql = f"SELECT sum(octet_length(log.text)) FROM log {statements.TURNS_BEHIND}"
+        return int(self._tx.one(sql, after=after) or 0)
+
+    def documents(self, space: Space, after: int, limit: int, chars: int | None = None) -> list[Document]:
+        """Return turns, records or passages behind a number, as the indexes need them.
+
+        A text of more than four bytes for each of `chars` is cut to that many characters.
+        """
+        kind = space if space in (Space.RECORD, Space.PASSAGE) else Space.TURN
+        if after >= self.newest_document(space):
+            return []
+        if kind is Space.TURN and chars is not None:
+            rows = self._tx.rows(statements.SHORT_DOCUMENTS, after=after, limit=limit, size=4 * chars)
+            long = self._tx.beginnings({row[0]: chars for row in rows if row[1] is None})
+            rows = [(row[0], long.get(row[0], row[1]), *row[2:]) for row in rows]
+        else:
+            rows = self._tx.kept(statements.DOCUMENTS_OF[kind], after=after, limit=limit)
         if kind is Space.PASSAGE:
             return self._passages(rows)
-        if kind is Space.RECORD:
-            return [
-                Document(
-                    num, text, at, 0, born, sort, "", kind, *lower_trust(Provenance(said), confidence, notches, trust)
-                )
-                for num, text, at, born, sort, said, confidence, notches, trust in rows
-            ]
-        return [
-            Document(seq, text, at, session, index, sort, speaker_of(metadata), space)
-            for seq, text, at, session, index, sort, metadata in rows
-        ]
+        return [read_document(row, space) for row in rows]
 
     def _passages(self, cuts: Sequence[Row]) -> list[Document]:
-        sql = """SELECT log.seq, log.text, log.at, log.session, log.role FROM log
-            WHERE log.ns = :ns AND log.seq IN :turns"""
-        asked = list(dict.fromkeys(turn for _, turn, _, _ in cuts))  # each turn is read once, however long it is
-        turns = {seq: row for seq, *row in self._tx.rows(sql, turns=asked)}
+        sql = """SELECT log.seq, log.at, log.session, log.role FROM log WHERE log.ns = :ns AND log.seq IN :turns"""
+        asked: dict[int, int] = {}  # each turn is read once, and not further than its last passage
+        for _, turn, _, stop in cuts:
+            asked[turn] = max(asked.get(turn, 0), stop)
+        turns = {seq: tuple(row) for seq, *row in self._tx.kept(sql, "turns", turns=list(asked))}
+        texts = self._tx.beginnings({seq: asked[seq] for seq in turns})
         found = []
         # A cut without a turn is skipped: a store with such a fault must open, or the doctor could not find it.
         for num, turn, start, stop in (cut for cut in cuts if cut[1] in turns):
-            text, at, session, role = turns[turn]
-            found.append(Document(num, text[start:stop], at, session, turn, role, space=Space.PASSAGE))
+            found.append(read_document((num, texts[turn][start:stop], turn), Space.PASSAGE, turns[turn]))
         return found
 
     def document_blocks(self, space: Space) -> list[BlockRef]:
@@ -560,9 +597,14 @@ class Snapshot:
         spaces = [int(space)] if space is Space.RECORD else list(self._heads.documents)
         for one in spaces:
             self._postings.update({(one, term): [] for term in terms})
-        sql = "SELECT space, term, block, data FROM postings WHERE ns = :ns AND space IN :spaces AND term IN :terms"
-        for one, term, block, data in sorted(self._tx.rows(sql, spaces=spaces, terms=terms)):
+        sql = "SELECT term, space, block, data FROM postings WHERE ns = :ns AND space IN :spaces AND term IN :terms"
+        for term, one, block, data in sorted(self._tx.kept(sql, "terms", spaces=spaces, terms=terms)):
             self._postings[one, term].append((block, data))
+
+    def speakers(self) -> list[str]:
+        """Return the terms for names of speakers in the word index."""
+        sql = "SELECT DISTINCT term FROM postings WHERE ns = :ns AND space = :space AND term >= '@' AND term < 'A'"
+        return [term for (term,) in self._tx.kept(sql, space=int(Space.TURN))]
 
     def segment_blocks(self, space: Space, fingerprint: str) -> list[BlockRef]:
         slot = self._heads.slots.get(fingerprint)
@@ -577,7 +619,7 @@ class Snapshot:
         """Return (number, float32 vector) of those of the documents that have one."""
         if (held := self._held.get((fingerprint, space))) is not None:
             return [(num, held[num]) for num in dict.fromkeys(map(int, nums)) if num in held]
-        return self._vectors(space, fingerprint, "vectors.num IN :nums", nums=[int(num) for num in nums])
+        return self._vectors(space, fingerprint, "vectors.num IN :nums", "nums", nums=[int(num) for num in nums])
 
     def vectors_between(self, space: Space, fingerprint: str, after: int, upto: int) -> list[tuple[int, bytes]]:
         """Return (number, float32 vector) of documents with numbers in a range, in order."""
@@ -597,20 +639,20 @@ class Snapshot:
         if any(of == slot for _, of in self._heads.segments):
             return
         stored: dict[int, dict[int, bytes]] = {int(space): {} for space in Space if space is not Space.CLAIM}
-        for space, num, data in sorted(self._tx.rows(statements.POSTGRES_VECTORS, slot=slot, spaces=list(stored))):
+        for space, num, data in sorted(self._tx.kept(statements.POSTGRES_VECTORS, slot=slot, spaces=list(stored))):
             stored[space][num] = data
         own, statement = stored[Space.TURN], stored[Space.STATEMENT]
         stored[Space.STATEMENT] = {num: data or own[num] for num, data in statement.items() if data or num in own}
         for space, every in stored.items():
             self._held[fingerprint, space] = dict(zip(every, unpack_vectors(list(every.values())), strict=True))
 
-    def _vectors(self, space: Space, fingerprint: str, where: str, **values: object) -> list[tuple[int, bytes]]:
-        slot = self._heads.slots.get(fingerprint)
+    def _vectors(self, space: Space, model: str, where: str, by: str = "", **values: object) -> list[tuple[int, bytes]]:
+        slot = self._heads.slots.get(model)
         if slot is None:
             return []
         data = statements.STATEMENT_VECTOR if space is Space.STATEMENT else "vectors.data"
         sql = f"SELECT vectors.num, {data} FROM vectors {statements.IN_SPACE} AND {where}"
-        rows = [row for row in self._tx.rows(sql, slot=slot, space=int(space), **values) if row[1] is not None]
+        rows = [row for row in self._tx.kept(sql, by, slot=slot, space=int(space), **values) if row[1] is not None]
         unpacked = unpack_vectors([data for _, data in rows])
         return [(num, vector) for (num, _), vector in zip(rows, unpacked, strict=True)]
 

@@ -18,8 +18,9 @@ LINES = """SELECT log.seq, log.entry, log.id, sessions.name, log.idx, log.role, 
 TOMBSTONES = """SELECT seq, noun, session, idx, role, said, timed, key FROM tombstones
     WHERE ns = :ns AND session = :session"""
 TURNS = f"SELECT {_TURN_COLUMNS} FROM log {_TURN_JOINS}"
-BEGINNINGS = TURNS.replace("log.text,", "substr(log.text, 1, CAST(:chars AS INTEGER)),")
-"""Turns whose text is cut after `chars` characters."""
+SHORT_TEXT = "CASE WHEN octet_length(log.text) <= :size THEN log.text END,"
+"""Its size is known without reading it."""
+SHORT_TEXTS = TURNS.replace("log.text,", SHORT_TEXT)
 # A session that exists in a namespace from which nothing was erased: its number, and where the log and it end.
 SESSION_END = """SELECT sessions.session,
     coalesce((SELECT max(log.seq) FROM log WHERE log.ns = :ns AND log.seq >= 0), 0),
@@ -122,15 +123,24 @@ COUNTS = f"""SELECT (SELECT count(*) FROM sessions WHERE ns = :ns),
     ({_MADE.format(kind_number(Kind.SUMMARY))}),
     ({_MADE.format(kind_number(Kind.GUIDANCE))}),
     (SELECT count(*) FROM hidden WHERE ns = :ns)"""
+TURNS_BEHIND = "WHERE log.ns = :ns AND log.seq > :after AND log.entry = 'turn'"
+NUMBERS_OF = {
+    Space.TURN: f"SELECT log.seq FROM log {TURNS_BEHIND} ORDER BY log.seq LIMIT :limit",
+    Space.RECORD: """SELECT records.num FROM records WHERE records.ns = :ns AND records.num > :after
+        ORDER BY records.num LIMIT :limit""",
+    Space.PASSAGE: """SELECT passages.num FROM passages WHERE passages.ns = :ns AND passages.num > :after
+        ORDER BY passages.num LIMIT :limit""",
+}
 DOCUMENTS_OF = {
-    Space.TURN: """SELECT log.seq, log.text, log.at, log.session, log.idx, log.role, log.metadata FROM log
-        WHERE log.ns = :ns AND log.seq > :after AND log.entry = 'turn' ORDER BY log.seq LIMIT :limit""",
+    Space.TURN: f"""SELECT log.seq, log.text, log.at, log.session, log.idx, log.role, log.metadata FROM log
+        {TURNS_BEHIND} ORDER BY log.seq LIMIT :limit""",
     Space.RECORD: """SELECT records.num, records.text, records.at, records.born, records.kind, records.provenance,
         records.confidence, records.notches, records.trust
         FROM records WHERE records.ns = :ns AND records.num > :after ORDER BY records.num LIMIT :limit""",
     Space.PASSAGE: """SELECT passages.num, passages.turn, passages.start, passages.stop
         FROM passages WHERE passages.ns = :ns AND passages.num > :after ORDER BY passages.num LIMIT :limit""",
 }
+SHORT_DOCUMENTS = DOCUMENTS_OF[Space.TURN].replace("log.text,", SHORT_TEXT)
 # The vector of the statements of a turn may be that of the turn, and is then stored empty (AS_TURN).
 STATEMENT_VECTOR = f"""CASE WHEN length(vectors.data) > 0 THEN vectors.data ELSE (SELECT own.data FROM vectors AS own
     WHERE own.ns = :ns AND own.slot = :slot AND own.space = {int(Space.TURN)} AND own.num = vectors.num) END"""

@@ -259,7 +259,7 @@ class Store:
         """
 
         def work(tx: Transaction) -> None:
-            tx.hold_views()
+            tx.hold_views(change=False)
             count_retrievals(tx, found, last)
 
         self.database.write(namespace, work, repeat=False)  # rather once too few than counted twice

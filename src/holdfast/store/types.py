@@ -21,6 +21,8 @@ ADMIT_STAGE = "admit"
 asked later about turns up to there (INV-3)."""
 BLOCK = 4096
 """Documents per block: small enough to rewrite, large enough that 100k documents are 25 reads."""
+GLOBAL = "global"
+"""The namespace that the operator writes and every other may read (INV-4)."""
 EPOCH_STAGE = "epoch"
 """Not a cursor, but a random number that changes whenever the views are dropped: caches of them are then stale."""
 PASSAGES_STAGE = "passages"
@@ -340,6 +342,10 @@ class Transaction(Protocol):
     def marker(self) -> Marker: ...
 
     def rows(self, sql: str, **values: object) -> list[Row]: ...
+    def kept(self, sql: str, by: str = "", column: int = 0, /, **values: object) -> list[Row]:
+        """Return rows that may be known from before, for each member (this column) of the list that `by` names."""
+        ...
+
     def row(self, sql: str, **values: object) -> Row | None: ...
     def one(self, sql: str, **values: object) -> Any:
         """Return the first value of the first row, or None without rows."""
@@ -381,8 +387,16 @@ class Transaction(Protocol):
         """Note that the log now ends at this place."""
         ...
 
-    def hold_views(self) -> None:
-        """Let no other writer change the views of the namespace until the end of the transaction."""
+    def hold_views(self, change: bool = True) -> None:
+        """Let no other writer change the views until the end of the transaction; `change`: this one does."""
+        ...
+
+    def beginnings(self, chars: Mapping[int, int]) -> dict[int, str]:
+        """Return the beginnings of texts by the place of their lines, for each the number of characters it asks for."""
+        ...
+
+    def ending(self, seq: int, chars: int) -> tuple[str, int]:
+        """Return the end of the text of a line and its size in bytes."""
         ...
 
     def is_named(self) -> bool:

@@ -6,6 +6,7 @@ Replaying the acts of a log in order gives the same views again (INV-3). The cal
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
@@ -403,22 +404,21 @@ def drop_cursors(tx: Transaction, fingerprint: str, *stages: str) -> None:
 
 _COUNTED = """ON CONFLICT (ns, subject) DO UPDATE
     SET count = retrievals.count + excluded.count, last = greatest(retrievals.last, excluded.last)"""
-_COUNT_RECORD = f"""INSERT INTO retrievals (ns, subject, count, last)
-    SELECT records.ns, records.id, :count, :last FROM records
-    WHERE records.ns = :ns AND records.id = :noun {_COUNTED}"""
-_COUNT_TURN = f"""INSERT INTO retrievals (ns, subject, count, last)
-    SELECT records.ns, records.id, :count, :last FROM log
+_KNOWN_RECORDS = "SELECT records.id, records.id FROM records WHERE records.ns = :ns AND records.id IN :nouns"
+_RECORDS_OF_TURNS = """SELECT log.id, records.id FROM log
     JOIN sources ON sources.ns = :ns AND sources.turn = log.seq
     JOIN records ON records.ns = :ns AND records.num = sources.record
-    WHERE log.ns = :ns AND log.id = :noun AND log.entry = 'turn' AND records.superseded_by IS NULL
-    AND records.compaction IS NULL {_COUNTED}"""
+    WHERE log.ns = :ns AND log.id IN :nouns AND log.entry = 'turn' AND records.superseded_by IS NULL
+    AND records.compaction IS NULL"""
 
 
 def count_retrievals(tx: Transaction, found: Mapping[str, int], last: datetime) -> None:
-    # Everybody counts in the same order: two that count the same records must not wait for each other.
-    values = [{"noun": noun, "count": found[noun], "last": to_micros(last)} for noun in sorted(found)]
-    tx.many(_COUNT_RECORD, values)
-    tx.many(_COUNT_TURN, values)
+    counts = Counter[str]()
+    for sql in (_KNOWN_RECORDS, _RECORDS_OF_TURNS):
+        for noun, record in tx.rows(sql, nouns=list(found)):
+            counts[record] += found[noun]
+    rows = [(record, count, to_micros(last)) for record, count in sorted(counts.items())]
+    tx.insert("retrievals", "subject, count, last", rows, _COUNTED)
 
 
 # --- Dropping the views: what the acts of the log say comes back at once, the rest is derived again.

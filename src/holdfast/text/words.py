@@ -11,7 +11,7 @@ import re
 import threading
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import cast
 
@@ -94,6 +94,8 @@ _FUNCTION_WORDS_TEXT = """
 FUNCTION_WORDS = frozenset(_FUNCTION_WORDS_TEXT.split())
 
 _MAX_CACHED = 100_000  # words with a cached term
+_COUNTED_CHARS = 20_000  # of a text, at once: about 5 ms
+_SPACE = compile_late(r"\s")
 
 
 class _Stemmers(threading.local):
@@ -134,8 +136,17 @@ def query_terms(question: str, most: int) -> list[str]:
     return (content or found)[:most]
 
 
-def term_counts(text: str) -> Counter[str]:
-    return Counter(terms(text))
+def term_counts(text: str, step_aside: Callable[[], None] = lambda: None) -> Counter[str]:
+    """Count the terms of a text; `step_aside` is called now and then."""
+    counts, start = Counter[str](), 0
+    while start < len(text):
+        space = _SPACE.search(text, start + _COUNTED_CHARS) if len(text) - start > _COUNTED_CHARS else None
+        stop = len(text) if space is None else space.start()  # a text without spaces is not cut: its pairs are terms
+        counts.update(terms(text[start:stop]))
+        start = stop
+        if start < len(text):
+            step_aside()
+    return counts
 
 
 def speaker_terms(name: str) -> list[str]:
@@ -283,7 +294,6 @@ def folded(text: str) -> str:
 
 
 _PART_CHARS = 100_000
-_SPACE = compile_late(r"\s")
 
 
 def parts(text: str) -> Iterator[str]:
@@ -297,15 +307,19 @@ def parts(text: str) -> Iterator[str]:
     yield text[start:]
 
 
-def split_passages(text: str, words: int, at_least: int) -> list[tuple[int, int]]:
+def split_passages(
+    text: str, words: int, at_least: int, step_aside: Callable[[], None] = lambda: None
+) -> list[tuple[int, int]]:
     """Return (start, stop) of passages of about `words` words, none if the text has at most `at_least` words.
 
-    Passages end at the end of a sentence or line if there is one near, and cover all words.
+    Passages end at the end of a sentence or line if there is one near, and cover all words. `step_aside` is called
+    between the parts of a long text.
     """
     if len(text) > 2 * _PART_CHARS:  # the words of megabytes are not listed at once
         found: list[tuple[int, int]] = []
         start = 0
         for part in parts(text):
+            step_aside()
             cuts = split_passages(part, words, 0)
             found += [(start + first, start + last) for first, last in cuts]
             start += len(part)

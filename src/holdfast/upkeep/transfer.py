@@ -21,9 +21,9 @@ from holdfast.errors import InputError, NotFound
 from holdfast.log.acts import Line
 from holdfast.model import Entry
 from holdfast.results import ImportResult
-from holdfast.search.search import GLOBAL
 from holdfast.settings import Settings
 from holdfast.store.store import Store
+from holdfast.store.types import GLOBAL
 from holdfast.upkeep.backup import Progress, atomic_file
 from holdfast.upkeep.export import FORMAT, ExportHeader, ExportReader, ExportWriter
 from holdfast.upkeep.results import CopiedNamespace, CopyResult, ExportResult

@@ -56,6 +56,6 @@ def count_unread(store: Store, namespace: str, encoder: Embedder) -> int:
     with store.snapshot(namespace) as view:
         for space in _READ:
             done = view.cursor(vectors_stage(space, encoder.profile.fingerprint))
-            if view.documents(space, done, 1):
+            if view.numbers(space, done, 1):
                 left += view.end(space) - done
     return left

@@ -301,7 +301,7 @@ class Worker:
             if not mine:
                 return None
             self._priority.begin()
-            done = cut_turns(self._store, namespace, self._settings)
+            done = cut_turns(self._store, namespace, self._settings, self._step_aside)
             for space in _WORD_SPACES:
                 self._step_aside()
                 done += index_words(self._store, namespace, space, self._settings, self._step_aside)
@@ -352,17 +352,17 @@ class Worker:
         left = 0
         with self._store.snapshot(namespace) as view:
             done = view.cursor(PASSAGES_STAGE)
-            if view.documents(Space.TURN, done, 1):  # the log may end in acts, which have nothing to derive from
+            if view.numbers(Space.TURN, done, 1):  # the log may end in acts, which have nothing to derive from
                 left = view.end() - done
             for space in _WORD_SPACES:
                 most = view.end(space) - (done := view.cursor(words_stage(space)))
                 tail = self._settings.tail
-                if most >= tail and len(view.documents(space, done, tail)) >= tail:  # numbers may be of acts, or gone
+                if most >= tail and len(view.numbers(space, done, tail)) >= tail:  # numbers may be of acts, or gone
                     left = max(left, most)
             if self._embedder is not None:
                 for space in (*_EMBEDDED, Space.STATEMENT):
                     done = view.cursor(vectors_stage(space, self._embedder.profile.fingerprint))
-                    if view.documents(space, done, 1):
+                    if view.numbers(space, done, 1):
                         left = max(left, view.end(space) - done)
             if self._open_admission is not None:
                 left = max(left, _unadmitted(view))
@@ -377,7 +377,7 @@ class Worker:
         with self._changed:
             job = self._job(namespace)
             job.waiting += 1
-            failures = job.failures
+            failures, job.stalled = job.failures, 0  # a batch that a rebuild overtook does not count
         try:
             total = left = self.behind(namespace) + self.ask_behind(namespace)
             while left:
@@ -418,7 +418,7 @@ class Worker:
 def _unadmitted(view: Snapshot) -> int:
     """Count the lines of the log that admission has yet to read."""
     done = view.cursor(ADMIT_STAGE)
-    return view.end() - done if view.documents(Space.TURN, done, 1) else 0
+    return view.end() - done if view.numbers(Space.TURN, done, 1) else 0
 
 
 # --- Retrieval counts: which records were found how often, written off the caller's path (KEEP-1).

@@ -67,6 +67,15 @@ def test_an_answer_has_a_heading_and_one_line_per_item(tmp_path: Path) -> None:
         assert all(_ITEM.match(line) for line in found[1:])
 
 
+@pytest.mark.requirement("RECALL-7")
+def test_a_question_for_recent_talk_says_what_was_shown(tmp_path: Path) -> None:
+    fill(tmp_path / "memory.db")
+    with in_process(tmp_path / "memory.db") as model:
+        heading, reason, newest, *_ = model.text("search", query="What did we talk about last?").splitlines()
+        assert heading.endswith(HISTORY) and reason.startswith("* asked for the recent as such")
+        assert newest.endswith("Noted: Lisbon.")
+
+
 def test_an_empty_search_result_says_so(tmp_path: Path) -> None:
     with in_process(tmp_path / "memory.db") as model:
         for said in (model.text("search", query="zzz"), model.text("recent"), model.text("themes")):

@@ -11,9 +11,8 @@ from holdfast.errors import InputError
 from holdfast.gate.score import Signals
 from holdfast.log.messages import keyed_id
 from holdfast.model import Kind, Record, Turn, to_micros
-from holdfast.search.search import GLOBAL
 from holdfast.store.snapshot import Snapshot
-from holdfast.store.types import COMPACTION, Space
+from holdfast.store.types import COMPACTION, GLOBAL, Space
 from holdfast.text.jsonio import plain
 
 # --- collections

@@ -41,6 +41,8 @@ HISTORY = (
     "Each line is one item, escaped (&lt; is a less-than sign, &#xA; a new line), its time in UTC."
 )
 _NOTHING = "Memory holds nothing for this. Say so rather than guess."
+_ASKED_FOR = "asked for"
+"""Beginning of the reason of an answer to a question about the talk as such (search/overview.py)."""
 _EXAMPLES = 2  # of a theme: enough to see what its words mean
 
 
@@ -53,7 +55,11 @@ class TextFormatter:
     def format(self, answer: object) -> str:
         match answer:
             case SearchAnswer():
-                return self._history(f"{len(answer.hits)} found, best first.", map(self._hit, answer.hits), answer)
+                about = (
+                    [f"* {_one_line(answer.receipt.reason)}"] if answer.receipt.reason.startswith(_ASKED_FOR) else []
+                )
+                lines = [*about, *map(self._hit, answer.hits)] if answer.hits else []
+                return self._history(f"{len(answer.hits)} found, best first.", lines, answer)
             case RecentTurns():
                 return self._history(f"{_count(answer.turns, 'turn')}, newest first.", map(self._turn, answer.turns))
             case RecentExchanges():

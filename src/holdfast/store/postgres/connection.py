@@ -23,8 +23,10 @@ from holdfast.errors import Closed, StoreBusy
 from holdfast.settings import StoreSettings
 from holdfast.store.postgres.address import Address, lost, translated
 from holdfast.store.postgres.transaction import register_types
+from holdfast.store.types import Row
 
 T = TypeVar("T")
+Lent = tuple[psycopg.Connection, psycopg.Cursor[Row]]
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 1.0
 _SHORTEST_TIMEOUT_S = 2.0  # of a new connection: libpq takes no less
 _PREPARE_AFTER = 2  # uses of a statement on a connection: then it is parsed and planned once for all
@@ -109,15 +111,17 @@ class Connections:
         register_types(connection)
 
     @contextmanager
-    def lend(self, *first: bytes) -> Iterator[psycopg.Connection]:
+    def lend(self, *first: bytes) -> Iterator[Lent]:
         """Lend a connection, after its first statements: if they find it lost, they are sent on another one.
+
+        With it comes the answer to the last of them.
 
         What was begun on the connection and failed is rolled back. Who waits for a server or a node that is gone takes
         no connection from others meanwhile.
         """
-        connection = self.retry(lambda: self._begin(first)) if first else self._begin(first)
+        connection, answer = self.retry(lambda: self._begin(first)) if first else self._begin(first)
         try:
-            yield connection
+            yield connection, answer
         except BaseException:
             _roll_back(connection)
             raise
@@ -125,7 +129,7 @@ class Connections:
             self._pool.putconn(connection)
             self._free.release()
 
-    def _begin(self, first: Sequence[bytes]) -> psycopg.Connection:
+    def _begin(self, first: Sequence[bytes]) -> Lent:
         if not self._free.acquire(timeout=self._settings.busy_s):
             raise StoreBusy(
                 f"all {self._settings.connections} connections to {self.location} have been in use for "
@@ -133,12 +137,13 @@ class Connections:
             )
         try:
             connection = self._take()
+            answer = connection.cursor()
             try:
                 if first:
                     # Not one string: Citus passes all of it on to its nodes with each SET in it.
                     with connection.pipeline():
                         for statement in first:
-                            connection.execute(statement, prepare=False)
+                            answer = connection.execute(statement, prepare=False)
             except BaseException:
                 _roll_back(connection)
                 self._pool.putconn(connection)
@@ -146,7 +151,7 @@ class Connections:
         except BaseException:
             self._free.release()
             raise
-        return connection
+        return connection, answer
 
     def _take(self) -> psycopg.Connection:
         try:

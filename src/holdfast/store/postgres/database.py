@@ -26,7 +26,8 @@ from holdfast.model import NewTurn, Turn
 from holdfast.settings import StoreSettings
 from holdfast.store.lines import append, turn_row
 from holdfast.store.postgres.address import collided, lost, read_address, translated
-from holdfast.store.postgres.connection import ClaimLost, WorkClaim, pauses, release, share
+from holdfast.store.postgres.connection import ClaimLost, Lent, WorkClaim, pauses, release, share
+from holdfast.store.postgres.reads import ReadCache
 from holdfast.store.postgres.schema import SCHEMA, TABLES, check_place, lock_number, migrate, read_secret
 from holdfast.store.postgres.transaction import OpenConnection, PostgresTransaction, translate
 from holdfast.store.rows import stored_turn
@@ -90,8 +91,7 @@ class PostgresDatabase:
         self._local = threading.local()
         """Of this thread: the read that it is inside of, if any (a snapshot inside of a snapshot sees the same moment),
         and its claims."""
-        self._found: set[UUID] = set()
-        """Other namespaces that were read in the same call and exist."""
+        self._cache = ReadCache()
         self._connections = share(self.address, settings)
         try:
             # Not from the pool, which would not say why it cannot connect.
@@ -114,12 +114,12 @@ class PostgresDatabase:
     def reading(self, namespace: str) -> Iterator[PostgresTransaction]:
         current: OpenConnection | None = getattr(self._local, "open", None)
         if current is not None:
-            yield PostgresTransaction(current, namespace, self.ns_of(namespace), self.secret, found=self._found)
+            yield PostgresTransaction(current, namespace, self.ns_of(namespace), self.secret, cache=self._cache)
             return
         with translated(self.location), self._transaction(_READ, self.ns_of(namespace)) as opened:
             self._local.open = opened
             try:
-                yield PostgresTransaction(opened, namespace, self.ns_of(namespace), self.secret)
+                yield PostgresTransaction(opened, namespace, self.ns_of(namespace), self.secret, cache=self._cache)
             finally:
                 self._local.open = None
 
@@ -169,19 +169,23 @@ class PostgresDatabase:
     def _transaction(self, begin: str, ns: UUID) -> Iterator[OpenConnection]:
         """Lend a connection inside of a transaction, and commit it at the end."""
         # The moment that a snapshot shows begins with its first SELECT, and on the node of the namespace.
-        reads = [f"SELECT 1 FROM namespaces WHERE ns = '{ns}'"] if begin == _READ else []
+        reads = [f"SELECT seq FROM namespaces WHERE ns = '{ns}'"] if begin == _READ else []
         first = (begin, f"SET LOCAL holdfast.ns = '{ns}'", *reads)
-        with self._lend(*(statement.encode() for statement in first)) as connection:
-            yield OpenConnection(connection, ns)
+        with self._lend(*(statement.encode() for statement in first)) as (connection, answer):
+            opened = OpenConnection(connection, ns)
+            if reads:
+                row = answer.fetchone()
+                opened.ends[ns] = None if row is None else row[0]
+            yield opened
             connection.execute("COMMIT")
 
     @contextmanager
     def session(self) -> Iterator[psycopg.Connection]:
         """Lend a connection outside of any transaction, for VACUUM for example."""
-        with translated(self.location), self._lend(b"SELECT 1") as connection:
+        with translated(self.location), self._lend(b"SELECT 1") as (connection, _):
             yield connection
 
-    def _lend(self, *first: bytes) -> AbstractContextManager[psycopg.Connection]:
+    def _lend(self, *first: bytes) -> AbstractContextManager[Lent]:
         if self._closed:
             raise Closed("this memory was closed; open it again to use it")
         return self._connections.lend(*first)
@@ -237,7 +241,7 @@ class PostgresDatabase:
         values = {"ns": self.ns_of(namespace), "in_session": session, "expect": expect}
         values |= columns if several else {name: value for name, (value,) in columns.items()}
         try:
-            with self._lend() as connection:
+            with self._lend() as (connection, _):
                 call = translate(_APPEND_SEVERAL if several else _APPEND_ONE)
                 placed = connection.execute(call, values, binary=True).fetchone()
         except psycopg.Error as error:
@@ -279,7 +283,10 @@ class PostgresDatabase:
 
     def _write_claimed(self, namespace: str, work: Callable[[Transaction], T], wait_s: float) -> T | None:
         with self.claimed(namespace, wait_s) as mine:
-            return self.write(namespace, work) if mine else None
+            try:
+                return self.write(namespace, work) if mine else None
+            finally:
+                self._cache.clear()  # it was an erase
 
     def _check_claim(self, ns: UUID) -> None:
         """Raise ClaimLost if this thread writes under a claim whose session has ended."""

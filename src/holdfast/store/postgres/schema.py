@@ -105,7 +105,7 @@ def migrate(connection: psycopg.Connection, schema: str, place: str) -> int:
             connection.execute("INSERT INTO schema_versions (version) VALUES (%s)", (number,))
         if found == 0:
             secret = secrets.token_bytes(_SECRET_BYTES)
-            connection.execute("INSERT INTO secrets VALUES (1, %s)", (secret,))
+            connection.execute("INSERT INTO secrets (id, value, common) VALUES (1, %s, FALSE)", (secret,))
     return found
 
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import count
+from secrets import randbits
 from typing import Any
 from uuid import UUID
 
@@ -25,7 +26,8 @@ from psycopg.types.array import ListBinaryDumper
 from psycopg.types.numeric import Int8BinaryDumper
 
 from holdfast.log.acts import Marker
-from holdfast.store.types import Row, Space, WrittenLine
+from holdfast.store.postgres.reads import ReadCache
+from holdfast.store.types import GLOBAL, Row, Space, WrittenLine
 
 WHOLE_STORE = UUID(int=0)
 """The namespace of rows that belong to none, such as the list of backups."""
@@ -81,6 +83,10 @@ class OpenConnection:
 
     connection: psycopg.Connection
     ns: UUID
+    ends: dict[UUID, int | None] = field(default_factory=dict)
+    """The ends of the logs that were read, by namespace; None for one that does not exist."""
+    versions: dict[UUID, int] = field(default_factory=dict)
+    """The versions of the views that were read."""
 
 
 class PostgresTransaction:
@@ -94,14 +100,14 @@ class PostgresTransaction:
         ns: UUID,
         secret: bytes,
         check_claim: Callable[[UUID], None] | None = None,
-        found: set[UUID] | None = None,
+        cache: ReadCache | None = None,
     ) -> None:
         self._open = opened
         self.namespace = namespace
         self.ns = ns
         self._secret = secret
         self._check_claim = check_claim
-        self._found = found
+        self._cache = cache
         self._end: int | None = None
         self.wrote: WrittenLine | None = None
         self.session_end: tuple[int, int, int] | None = None
@@ -112,9 +118,33 @@ class PostgresTransaction:
 
     # --- running statements
 
+    def beginnings(self, chars: Mapping[int, int]) -> dict[int, str]:
+        sql = """SELECT log.seq, substr(log.text, 1, CAST(:most AS INTEGER)) FROM log
+            WHERE log.ns = :ns AND log.seq IN :seqs"""
+        rows = self.rows(sql, seqs=list(chars), most=max(chars.values(), default=0))
+        return {seq: text[: chars[seq]] for seq, text in rows}
+
+    def ending(self, seq: int, chars: int) -> tuple[str, int]:
+        sql = """SELECT right(log.text, CAST(:chars AS INTEGER)), octet_length(log.text) FROM log
+            WHERE log.ns = :ns AND log.seq = :seq"""
+        text, size = self.rows(sql, seq=seq, chars=chars)[0]
+        return text, size
+
     def rows(self, sql: str, **values: object) -> list[Row]:
         cursor = self._run(sql, values)
         return cursor.fetchall() if cursor is not None and cursor.description else []
+
+    def kept(self, sql: str, by: str = "", column: int = 0, /, **values: object) -> list[Row]:
+        if self._cache is None:  # it writes
+            return self.rows(sql, **values)
+        reads, end = self._cache.of(self.ns, self._version()), self._log_end()
+        others = ((name, value) for name, value in values.items() if name != by)
+        key = (sql, *((name, tuple(value) if isinstance(value, list) else value) for name, value in others))
+        if not by:
+            return reads.whole(key, end, lambda: self.rows(sql, **values))
+        asked = values[by]
+        assert isinstance(asked, list)
+        return reads.parts(key, end, asked, column, lambda some: self.rows(sql, **values | {by: some}))
 
     def row(self, sql: str, **values: object) -> Row | None:
         cursor = self._run(sql, values)
@@ -209,13 +239,25 @@ class PostgresTransaction:
         return self.one("SELECT namespaces.name FROM namespaces WHERE namespaces.ns = :ns") is not None
 
     def is_missing(self) -> bool:
-        """Ask only for a second namespace: that is `global`, which many stores do not have."""
-        if self._found is None or self.ns in self._found:
-            return False
-        if self.row("SELECT 1 FROM namespaces WHERE namespaces.ns = :ns") is None:
-            return True
-        self._found.add(self.ns)  # such a row is never deleted
-        return False
+        if self.namespace == GLOBAL and self.ns not in self._open.ends:
+            # Most stores do not have it, and on Citus its node need not be asked: every node knows this row.
+            row = self._open.connection.execute("SELECT common FROM secrets WHERE id = 1").fetchone()
+            if not (row and row[0]):
+                self._open.ends[self.ns] = None
+        return self._log_end() is None
+
+    def _version(self) -> int:
+        """Return what changes with every change of the views."""
+        versions = self._open.versions
+        if self.ns not in versions:
+            versions[self.ns] = self.one("SELECT version FROM views WHERE ns = :ns") or 0
+        return versions[self.ns]
+
+    def _log_end(self) -> int | None:
+        ends = self._open.ends
+        if self.ns not in ends:
+            ends[self.ns] = self.one("SELECT seq FROM namespaces WHERE ns = :ns")
+        return ends[self.ns]
 
     def hold_log(self) -> int:
         if self._end is None:
@@ -226,6 +268,8 @@ class PostgresTransaction:
                        ON CONFLICT (ns) DO UPDATE SET name = excluded.name RETURNING seq""",
                     name=self.namespace,
                 )
+            if self.namespace == GLOBAL:
+                self.execute("UPDATE secrets SET common = TRUE WHERE id = 1 AND NOT common")
             assert row is not None
             self._end = int(row[0])
         return self._end
@@ -234,11 +278,14 @@ class PostgresTransaction:
         self._end = seq
         self.execute("UPDATE namespaces SET seq = :seq WHERE ns = :ns", seq=seq)
 
-    def hold_views(self) -> None:
+    def hold_views(self, change: bool = True) -> None:
         """Also check the claim of this thread, if it has one: from now on nobody else can write."""
-        if self.row("SELECT 1 FROM views WHERE ns = :ns FOR UPDATE") is None:
-            self.execute("INSERT INTO views (ns) VALUES (:ns) ON CONFLICT (ns) DO NOTHING")
-            self.execute("SELECT 1 FROM views WHERE ns = :ns FOR UPDATE")
+        version = "excluded.version" if change else "views.version"
+        self.execute(
+            f"""INSERT INTO views (ns, version) VALUES (:ns, :version)
+                ON CONFLICT (ns) DO UPDATE SET version = {version}""",
+            version=randbits(62),  # not counted: after a restore it must not repeat one that a cache knows
+        )
         if self._check_claim is not None:
             self._check_claim(self.ns)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+from codecs import getincrementaldecoder
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cached_property, lru_cache
@@ -157,6 +158,9 @@ class SqliteTransaction:
     def rows(self, sql: str, **values: object) -> list[Row]:
         return list(self.stream(sql, **values))
 
+    def kept(self, sql: str, by: str = "", column: int = 0, /, **values: object) -> list[Row]:
+        return self.rows(sql, **values)  # reading is as fast as asking whether something changed
+
     def row(self, sql: str, **values: object) -> Row | None:
         return next(self.stream(sql, **values), None)
 
@@ -218,6 +222,29 @@ class SqliteTransaction:
             bound |= {"first": first, "last": first | NUMBER_MASK}
         return bound
 
+    # --- parts of a long text: SQLite's functions would read all of it
+
+    def beginnings(self, chars: Mapping[int, int]) -> dict[int, str]:
+        return {seq: self._beginning(seq, most) for seq, most in chars.items()}
+
+    def _beginning(self, seq: int, chars: int) -> str:
+        read, decoder = "", getincrementaldecoder("utf-8")()
+        with self._text(seq) as text:
+            while len(read) < chars and (data := text.read(chars - len(read))):  # a letter may have several bytes
+                read += decoder.decode(data)
+        return read
+
+    def ending(self, seq: int, chars: int) -> tuple[str, int]:
+        with self._text(seq) as text:
+            size = text.length()
+            text.seek(max(size - 4 * chars, 0))
+            data = text.read()
+        start = next(at for at, byte in enumerate(data) if byte & 0xC0 != 0x80)  # not inside a letter
+        return data[start:].decode()[-chars:], size
+
+    def _text(self, seq: int) -> apsw.Blob:
+        return self.connection.blob_open("main", "log", "text", self.ns << NS_SHIFT | seq, False)
+
     # --- the namespace
 
     def every(self) -> list[SqliteTransaction]:
@@ -253,7 +280,7 @@ class SqliteTransaction:
     def move_end(self, seq: int) -> None:
         pass  # the end of the log is its last line
 
-    def hold_views(self) -> None:
+    def hold_views(self, change: bool = True) -> None:
         pass  # SQLite has one writer
 
     def _name(self) -> None:
