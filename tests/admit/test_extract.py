@@ -253,6 +253,23 @@ def test_a_rule_that_may_be_anothers_is_recalled_and_not_followed(
     assert candidate.kind is kind
 
 
+@pytest.mark.requirement("RULE-4")
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("What is four times two pounds in grams, since I made you keep to grams?", "rule"),
+        ("No apixaban any more, it is rivaroxaban now.", "health"),
+    ],
+)
+def test_a_question_or_a_fact_in_the_form_of_an_order_is_no_rule(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch, text: str, kind: str
+) -> None:
+    read = SentenceReading(text, 0, worth=0.9, alone=0.9, rule=0.9, own=0.9, norm=0.9, change=0.0, kind=kind)
+    monkeypatch.setattr("holdfast.admit.extract.read_sentences", lambda *_: [read])
+    found = DeterministicExtractor(AdmitWeights()).extract(memory.ingest(text), [])
+    assert Kind.GUIDANCE not in [one.kind for one in found]
+
+
 @pytest.mark.requirement("BEL-1")
 @pytest.mark.parametrize(
     "text",
