@@ -178,6 +178,10 @@ def test_a_history_is_the_same_with_and_without_times(memory: Memory) -> None:
     assert memory.ingest_many(timed, session="s1") == first
     memory.ingest_many([user(text) for text in [*said, "ok"]], session="s1")
     assert texts(memory.thread("s1")) == [*said, "ok"]
+    later = user("ok", at=(NOW + timedelta(hours=1)).isoformat())
+    memory.ingest_many(timed[1:2], session="s2")
+    memory.ingest_many([later, user("and then?")], session="s2")
+    assert texts(memory.thread("s2")) == ["ok", "ok", "and then?"], "the same word at another time is said again"
 
 
 @pytest.mark.requirement("EVAL-1")
