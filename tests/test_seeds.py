@@ -36,6 +36,8 @@ def memory(open_memory: OpenMemory) -> Memory:
         ("```\nhello\n```", 0.5),
         ("panic: runtime error", 0.5),
         ("look into src/holdfast/gate for it", 0.4),
+        ("def add(a, b):", 0.4),
+        ("$ git status", 0.4),
         ("see https://example.org for it", 0.3),
         ("it broke at 9f86d081884c7d659a2feaa0c55ad015 again", 0.3),
         ("nothing of the kind here", 0.0),
@@ -51,6 +53,7 @@ def test_each_technical_family_has_the_seeds_weight(memory: Memory, text: str, w
     [
         ("We decided to use a queue instead of the table", 0.5),
         ("I fixed the bug at last", 0.4),
+        ("I set the log level to debug", 0.4),
         ("The release was deployed to production", 0.3),
         ("The sky is grey", 0.0),
     ],
@@ -109,6 +112,11 @@ def test_the_seeds_ranker_is_its_formula(open_memory: OpenMemory, static_embedde
     for hit in hits:
         recent = math.exp(-math.log(2) / settings.recall.half_life_days * said[hit.text])
         assert hit.score == pytest.approx(0.7 * hit.semantic + 0.2 * recent + 0.1 * 0.6, abs=0.002)
+    opened.of("global").ingest("My blood type is AB negative.", at=NOW - timedelta(days=180))
+    opened.of("global").flush()
+    (common,) = [hit for hit in opened.search("what is my blood type", kind="turn") if hit.namespace == "global"]
+    (same,) = [hit for hit in hits if hit.text == common.text]
+    assert same.score - common.score == pytest.approx(0.1 * 0.3, abs=0.002), "what is common counts .3, the user's .6"
     own = opened.search("what is my blood type", kind="turn", session="here")
     assert {hit.id: hit.score for hit in own} == {
         hit.id: pytest.approx(hit.score + 0.1 * 0.4, abs=1e-5) for hit in hits if hit.session == "here"
@@ -170,6 +178,10 @@ def test_a_history_is_the_same_with_and_without_times(memory: Memory) -> None:
     assert memory.ingest_many(timed, session="s1") == first
     memory.ingest_many([user(text) for text in [*said, "ok"]], session="s1")
     assert texts(memory.thread("s1")) == [*said, "ok"]
+    later = user("ok", at=(NOW + timedelta(hours=1)).isoformat())
+    memory.ingest_many(timed[1:2], session="s2")
+    memory.ingest_many([later, user("and then?")], session="s2")
+    assert texts(memory.thread("s2")) == ["ok", "ok", "and then?"], "the same word at another time is said again"
 
 
 @pytest.mark.requirement("EVAL-1")
@@ -190,6 +202,13 @@ def test_precision_at_three_and_at_five_are_told_apart() -> None:
         ("last Tuesday", "2026-05-12"),
         ("yesterday", "2026-05-13"),
         ("March 2024", "2024-03-01"),
+        ("the 3rd of December", "2025-12-03"),  # nearer to the next one, but what was said is past
+        ("Friday", "2026-05-08"),
+        ("in June", "2025-06-01"),
+        ("May", "2026-05-01"),
+        ("2024-05", "2024-05-01"),
+        ("2024", "2024-01-01"),
+        ("next Friday", "2026-05-15"),
     ],
 )
 def test_days_are_read_as_people_write_them(text: str, day: str) -> None:

@@ -187,6 +187,13 @@ def test_remembered_records_are_found(holdfast: Holdfast) -> None:
     assert holdfast("remember", "Tea, no sugar", "--json").json["kind"] == "fact"
 
 
+def test_a_key_gets_a_new_text_by_upsert(holdfast: Holdfast) -> None:
+    for text in ("Tea, no sugar", "Tea with milk", "Coffee"):
+        assert holdfast("remember", text, "--key", "drink", *(["--upsert"] if text == "Coffee" else [])).code == 0
+    shown = holdfast("records").out
+    assert "Coffee" in shown and "Tea" not in shown
+
+
 def test_forget_can_be_undone(filled: Holdfast) -> None:
     turn = first_id(filled, "port")
     said = filled("forget", turn)

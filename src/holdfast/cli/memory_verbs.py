@@ -104,13 +104,16 @@ def remember(
         bool, option("Store it as an agent's note, not as the user's word.", "--agent", envvar="HOLDFAST_AGENT")
     ] = False,
     session: Annotated[str | None, option(HELP["remember"]["session"], "--session", "-s", metavar="NAME")] = None,
+    key: Annotated[str | None, option(HELP["remember"]["key"], metavar="KEY")] = None,
+    upsert: Annotated[bool, option(HELP["remember"]["upsert"], "--upsert")] = False,
 ) -> object:
     """Store an explicit memory; no gate judges it.
 
     [dim]holdfast remember "The spare key is with Zofia" --kind fact[/dim]
     """
     with target.open() as memory:
-        record = memory.remember(text, kind, origin="agent" if agent else "user", session=session)
+        origin = "agent" if agent else "user"
+        record = memory.remember(text, kind, key, origin=origin, session=session, upsert=upsert)
         with suppress(ModelError, FlushTimeout):  # it is stored; the next command that opens the store continues
             memory.flush(_EMBED_S)
     return record

@@ -25,6 +25,7 @@ TimeRange = tuple[datetime, datetime]
 _NUMBERS = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7}
 _AGO = compile_late(r"(\d{1,9}|[a-z]+)\s+(second|minute|hour|day|week|month|year)s?\s+ago")
 _NUMBERED = compile_late(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4}|\d{2})")
+_YEAR_MONTH = compile_late(r"\d{4}-\d{2}")
 _LAST = compile_late(r"last\s+(week|month|year)")
 
 
@@ -68,17 +69,20 @@ def _read_text(text: str, now: datetime) -> datetime:
         raise BadTime(f"{text!r} is outside the calendar") from error
     except KeyError:
         pass  # "some days ago": an unknown number
-    spans = read_spans(_numbered(words), now)
-    if len(spans) == 1 and spans[0].phrase.strip(" .") == _numbered(words).strip(" ."):
+    named = _numbered(words).removeprefix("the ").strip(" .")
+    spans = read_spans(f"since {named}", now)  # the nearest in the past, unless it says otherwise
+    if len(spans) == 1 and spans[0].phrase.removeprefix("since ").strip(" .") == named:
         return spans[0].start
     raise BadTime(
         f'cannot read the time {text[:80]!r}: give ISO ("2026-05-01", "2026-05-01T08:30:00Z"), a day ("19.01.2024", '
-        '"3 May", "last Tuesday") or "7 days ago"'
+        '"3 May", "last Tuesday"), a month ("May 2024") or "7 days ago"'
     )
 
 
 def _numbered(words: str) -> str:
-    """Write a day in numbers, the day before the month, as ISO: 19.01.2024, 5.1.24, 5/1/2024."""
+    """Write a day in numbers, the day before the month, as ISO: 19.01.2024, 5.1.24, 5/1/2024; a month as its first."""
+    if _YEAR_MONTH.fullmatch(words):
+        return f"{words}-01"
     if not (found := _NUMBERED.fullmatch(words)):
         return "May".join(words.split("may"))  # a month here, never the verb
     day, month, year = (int(found[at]) for at in (1, 3, 4))
@@ -304,7 +308,7 @@ def _read_month(match: re.Match[str], said: _Reference) -> TimeRange | None:
         return month_of(at.year if month < at.month else at.year - 1, month)
     if which == "next":
         return month_of(at.year if month > at.month else at.year + 1, month)
-    return month_of(_nearest_year(month, 15, said), month)
+    return month_of(_nearest_year(month, 1 if said.tense < 0 else 15, said), month)
 
 
 def _read_word(match: re.Match[str], said: _Reference) -> TimeRange | None:
