@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import itertools
 import shutil
 import tempfile
@@ -22,6 +23,7 @@ from tests.support.memories import QUICK
 
 SESSIONS = st.sampled_from(["a", "b", "default"])
 ROLES = st.sampled_from(["user", "assistant", "tool", "system"])
+HANGS_S = 300.0  # no step takes so long, however busy the machine is
 START = datetime(2026, 1, 1, tzinfo=UTC)
 SETTINGS = replace(QUICK, _tuning=(IndexSizes(tail=3, vector_tail=3, batch=5),))
 
@@ -54,6 +56,7 @@ class MemoryMachine(RuleBasedStateMachine):
 
     @initialize()
     def start(self) -> None:
+        faulthandler.dump_traceback_later(HANGS_S, exit=True)  # pytest's limit, for each life and not for all of them
         self.folder = Path(tempfile.mkdtemp(prefix="holdfast-machine-"))
         self.clock = FixedClock(START)
         self.words = itertools.count()
@@ -131,7 +134,7 @@ class MemoryMachine(RuleBasedStateMachine):
 
     @rule()
     def flush(self) -> None:
-        self.memory.flush(20)
+        self.memory.flush(HANGS_S)
 
     @rule()
     def rebuild(self) -> None:

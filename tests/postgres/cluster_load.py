@@ -17,6 +17,7 @@ import time
 from collections import Counter
 from contextlib import closing
 from dataclasses import dataclass, field
+from secrets import token_hex
 
 import psycopg
 
@@ -34,6 +35,8 @@ _PAUSE_S = 0.05  # of each thread after each turn: a machine that has nothing le
 @dataclass
 class Caller:
     name: str
+    fleet: str
+    """Of this run: the store may have turns of one before it."""
     safe: list[str] = field(default_factory=list)
     unsure: list[str] = field(default_factory=list)
     times: list[tuple[float, str, float]] = field(default_factory=list)
@@ -42,7 +45,7 @@ class Caller:
     def run(self, memory: Memory, until: float) -> None:
         number = 0
         while time.monotonic() < until:
-            text = f"{self.name} keeps boat {number} in the harbour"
+            text = f"{self.name} keeps boat {number} of {self.fleet} in the harbour"
             number += 1
             start = time.monotonic()
             try:
@@ -82,7 +85,8 @@ def p95(values: list[float]) -> float | None:
 
 
 def measure(url: str, count: int, seconds: float, commands: list[tuple[float, str]]) -> dict[str, object]:
-    callers = [Caller(f"user-{number}") for number in range(count)]
+    fleet = token_hex(4)
+    callers = [Caller(f"user-{number}", fleet) for number in range(count)]
     memories = [Memory(url, caller.name, embedder="none", settings=Settings()) for caller in callers]
     for memory in memories:
         memory.ingest("hello", session="talk")

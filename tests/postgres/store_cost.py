@@ -35,6 +35,7 @@ _PARTS = 4
 _SINGLE = 200
 _LOOK_S = 1.0
 _QUESTIONS = 40
+_AFTER_WRITES = 20  # searches after a turn was written and derived: nothing that was read before holds
 _WARM_UP = 8  # statements are prepared at their third use
 
 
@@ -47,12 +48,12 @@ class Place:
 
     def count(self, what: str, work: Callable[[], object]) -> None:
         """Add the seconds of clock, of this process and of the servers that the work took."""
-        before = (time.perf_counter(), time.process_time(), self._servers())
+        servers, clock, own = self._servers(), time.perf_counter(), time.process_time()  # asking costs time too
         work()
-        after = (time.perf_counter(), time.process_time(), self._servers())
+        took = (time.perf_counter() - clock, time.process_time() - own, self._servers() - servers)
         spent = self.spent.setdefault(what, [0.0, 0.0, 0.0])
-        for at, (one, other) in enumerate(zip(before, after, strict=True)):
-            spent[at] += other - one
+        for at, one in enumerate(took):
+            spent[at] += one
 
     def _servers(self) -> float:
         """Return the processor time of the servers so far, with that of their processes that have ended."""
@@ -89,6 +90,10 @@ def measure(places: list[Place], turns: int) -> dict[str, object]:
                 for text in asked[:_WARM_UP]:
                     memory.search(text)
                 place.count("search", partial(list, map(memory.search, asked)))
+                for number, text in enumerate(asked[:_AFTER_WRITES]):
+                    memory.ingest(f"I keep boat {number} in the harbour", session="boats")
+                    memory.flush()
+                    place.count("search_after_write", partial(memory.search, text))
             with closing(open_store(place.location, settings.store)) as store:
                 store.bootstrap(f"writer-{part}", "s")
                 place.count("append", partial(_append, store, f"writer-{part}"))
@@ -100,9 +105,10 @@ def measure(places: list[Place], turns: int) -> dict[str, object]:
             "ingest": each * _PARTS,
             "derive": each * _PARTS,
             "search": len(asked) * _PARTS,
+            "search_after_write": _AFTER_WRITES * _PARTS,
             "append": _SINGLE * _PARTS,
         }
-        figures[place.name] = {"bytes_per_turn": round(size / (each * _PARTS + _SINGLE * _PARTS))} | {
+        figures[place.name] = {"bytes_per_turn": round(size / ((each + _AFTER_WRITES + _SINGLE) * _PARTS))} | {
             f"{what}_ms": dict(
                 zip(("clock", "client", "server"), (round(s / amounts[what] * 1000, 3) for s in spent), strict=True)
             )

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import psycopg
 import pytest
 from psycopg import sql
 
+from holdfast.errors import StoreBusy
 from holdfast.memory import Memory
 from holdfast.settings import StoreSettings
 from holdfast.store.open import open_store
@@ -37,9 +39,10 @@ def cluster(postgres: Engine) -> Cluster:
 def unsharded(cluster: Cluster) -> Iterator[str]:
     """The address of an empty database of the cluster, without a store."""
     name = "holdfast_test_unsharded"
-    cluster.drop_database(name)
-    yield cluster.make_database(name)
-    cluster.drop_database(name)
+    with cluster.alone():
+        cluster.drop_database(name)
+        yield cluster.make_database(name)
+        cluster.drop_database(name)
 
 
 @pytest.mark.requirement("INV-4")
@@ -89,6 +92,36 @@ def test_a_filled_store_is_sharded_and_keeps_everything(cluster: Cluster, unshar
         assert cluster.run(asked, database_of(unsharded)) == [(True, True)]
         shards = "SELECT count(*) FROM citus_shards WHERE table_name = {}::regclass"
         assert cluster.run(sql.SQL(shards).format(name), database_of(unsharded)) != [(0,)]
+
+
+def test_a_write_waits_on_a_node_no_longer_than_the_store_says(unsharded: str) -> None:
+    """Nodes do not hear what a session sets on the coordinator, so the role has these settings there."""
+    short = StoreSettings(busy_s=0.2, reconnect_s=0.2)
+    with closing(open_store(unsharded, short)) as store:
+        store.shard()
+    with Memory(unsharded, "ana", embedder="none", settings=replace(QUICK, store=short)) as memory:
+        memory.ingest("first", session="s")
+        memory.flush()
+        with psycopg.connect(unsharded) as other:
+            ns = memory._store.database.ns_of("ana")  # type: ignore[attr-defined]
+            other.execute("SET citus.propagate_set_commands = 'local'")
+            other.execute(f"SET LOCAL holdfast.ns = '{ns}'".encode())
+            for table in ("views", "namespaces"):
+                held = sql.SQL("SELECT 1 FROM holdfast.{} WHERE ns = %s FOR UPDATE").format(sql.Identifier(table))
+                assert other.execute(held, (ns,)).fetchone()
+            with pytest.raises(StoreBusy, match="lock timeout"):
+                memory.remember("what is written to the views waits")
+            with pytest.raises(StoreBusy, match="lock timeout"):
+                memory.ingest("second", session="s")
+
+
+def test_a_commit_is_as_durable_on_every_node_as_the_store_says(cluster: Cluster, unsharded: str) -> None:
+    for durable in (False, True):
+        with closing(open_store(unsharded, StoreSettings(durable=durable))) as store:
+            store.shard()
+        for node in cluster.everywhere():
+            with psycopg.connect(node.url_of(database_of(unsharded))) as connection:
+                assert connection.execute("SHOW synchronous_commit").fetchone() == ("on" if durable else "off",)
 
 
 @pytest.mark.requirement("INV-4")

@@ -71,22 +71,23 @@ def test_the_documented_role_dumps_a_store_that_can_be_restored(postgres: Engine
     told = (Path(__file__).parents[2] / "docs/how-to/postgres.md").read_text("utf-8")
     made = [line.strip() for line in told.splitlines() if "holdfast_dumper" in line and line.strip().endswith(";")]
     assert len(made) == 2
-    for statement in made:
-        server.run(sql.SQL(statement.replace("'…'", "'dumper'")))
-    try:
-        dumper = url.replace(f"{ROLE}:plain@", f"{_DUMPER}:dumper@")
-        dumped = ["--format", "custom", "--schema", "holdfast", "--file", file, dumper]
-        subprocess.run([server.program("pg_dump"), *dumped], check=True)
-        server.drop_database("holdfast_restored")
-        other = server.make_database("holdfast_restored")
-        restored = ["--no-owner", "--no-acl", "--dbname", other, file]
-        subprocess.run([server.program("pg_restore"), *restored], check=True)
-        with Memory(other, "ana", embedder="none", settings=QUICK) as memory:
-            assert [turn.text for turn in memory.recent()] == ["I moved to Lisbon in May"]
-            assert memory.ingest("The harbour is quiet").seq == 2
-    finally:
-        server.drop_database("holdfast_restored")
-        server.run(sql.SQL("DROP ROLE {}").format(sql.Identifier(_DUMPER)))
+    with server.alone():  # the names are of the whole server
+        for statement in made:
+            server.run(sql.SQL(statement.replace("'…'", "'dumper'")))
+        try:
+            dumper = url.replace(f"{ROLE}:plain@", f"{_DUMPER}:dumper@")
+            dumped = ["--format", "custom", "--schema", "holdfast", "--file", file, dumper]
+            subprocess.run([server.program("pg_dump"), *dumped], check=True)
+            server.drop_database("holdfast_restored")
+            other = server.make_database("holdfast_restored")
+            restored = ["--no-owner", "--no-acl", "--dbname", other, file]
+            subprocess.run([server.program("pg_restore"), *restored], check=True)
+            with Memory(other, "ana", embedder="none", settings=QUICK) as memory:
+                assert [turn.text for turn in memory.recent()] == ["I moved to Lisbon in May"]
+                assert memory.ingest("The harbour is quiet").seq == 2
+        finally:
+            server.drop_database("holdfast_restored")
+            server.run(sql.SQL("DROP ROLE {}").format(sql.Identifier(_DUMPER)))
 
 
 def test_errors_name_a_missing_namespace_and_a_missing_server(

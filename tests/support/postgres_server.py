@@ -17,8 +17,8 @@ import shutil
 import signal
 import tempfile
 import warnings
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, LiteralString
 from urllib.parse import urlsplit, urlunsplit
@@ -53,6 +53,13 @@ class Server:
         with psycopg.connect(self._url(database), autocommit=True) as connection:
             cursor = connection.execute(statement)
             return cursor.fetchall() if cursor.description else []
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep other processes of tests from setting up anything meanwhile: roles and nodes are of all databases."""
+        with psycopg.connect(self.admin, autocommit=True) as connection:
+            connection.execute("SELECT pg_advisory_lock(hashtext('holdfast tests'))")
+            yield
 
     def make_role(self) -> None:
         if not self.run(sql.SQL("SELECT 1 FROM pg_roles WHERE rolname = {}").format(ROLE)):
@@ -227,9 +234,10 @@ class Databases:
             return self._free.pop()
         self._made += 1
         name = f"holdfast_test_{os.getpid()}_{self._made}"
-        self._server.drop_database(name)
-        url = self._server.make_database(name)
-        self._prepare(url)
+        with self._server.alone():
+            self._server.drop_database(name)
+            url = self._server.make_database(name)
+            self._prepare(url)
         return url
 
     def give_back(self, url: str) -> None:

@@ -12,7 +12,7 @@ from holdfast.index.blocks import IndexSizes
 from holdfast.memory import Memory
 from holdfast.model import Action, Entry, utc_now
 from holdfast.store.open import open_store
-from holdfast.store.types import BLOCK
+from holdfast.store.types import BLOCK, Transaction
 from holdfast.testing import FailingEmbedder, HashEmbedder
 from tests.support.memories import EAGER, QUICK, CountingEmbedder, OpenMemory, answers, found, ingest_month, user
 
@@ -170,8 +170,12 @@ def test_a_flush_that_makes_no_progress_says_so_and_the_doctor_repairs_it(memory
     """Two views that are not equally far are never read on: a version once renamed the cursor of one of them."""
     memory.ingest("I moved to Lisbon in May.")
     memory.flush()
-    behind = "UPDATE cursors SET done = 0 WHERE ns = :ns AND stage LIKE :stage"
-    memory._store.database.write("ana", lambda tx: tx.execute(behind, stage="vectors:told:%"))
+
+    def fall_behind(tx: Transaction) -> None:
+        tx.hold_views()  # as every change of a view: what was read before does not hold
+        tx.execute("UPDATE cursors SET done = 0 WHERE ns = :ns AND stage LIKE :stage", stage="vectors:told:%")
+
+    memory._store.database.write("ana", fall_behind)
     with pytest.raises(ModelUnavailable, match="no progress"):
         memory.flush()
     memory.rebuild()

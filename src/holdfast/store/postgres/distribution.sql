@@ -34,9 +34,13 @@ BEGIN
         EXECUTE format('ALTER FUNCTION %I SET search_path TO %I', one, current_schema());
         PERFORM create_distributed_function(one::regproc::regprocedure, 'of_ns', colocate_with => 'namespaces');
     END LOOP;
-    -- What connection.py sets for its sessions, for those of Citus on the nodes.
-    FOREACH one IN ARRAY ARRAY['enable_seqscan', 'enable_hashjoin', 'enable_mergejoin', 'enable_material', 'jit']
+    -- What connection.py sets for its sessions, for those of Citus on the nodes: they hear of no other settings.
+    FOREACH one IN ARRAY ARRAY[
+    'enable_seqscan', 'enable_hashjoin', 'enable_mergejoin', 'enable_material', 'jit', 'lock_timeout', 'synchronous_commit'
+    ]
     LOOP
-        EXECUTE format('ALTER ROLE %I IN DATABASE %I SET %I = off', current_user, current_database(), one);
+        EXECUTE format(
+            'ALTER ROLE %I IN DATABASE %I SET %I = %L', current_user, current_database(), one, current_setting(one)
+        );
     END LOOP;
 END $$;
