@@ -191,3 +191,13 @@ def test_token_counts_are_incremental_and_restart_after_an_erase(memory: Memory)
     assert not compactor.due("yard")
     memory.ingest("boat " * 80, session="yard")
     assert compactor.due("yard")
+
+
+@pytest.mark.requirement("COMP-1", "CTX-7")
+def test_a_large_turn_is_counted_only_until_the_budget_is_exceeded(memory: Memory) -> None:
+    counter = Counting()
+    settings = CompactSizes(budget_tokens=10_000)
+    compactor = Compactor(memory._store, "ana", None, None, cast("TokenCounter", counter), settings, utc_now)
+    memory.ingest("green light " * 100_000, session="yard")
+    assert compactor.due("yard")
+    assert sum(len(text) for text in counter.texts) < 100_000

@@ -31,6 +31,7 @@ from holdfast.store.types import COMPACTION, Move, Space
 Progress = Callable[[int, int], None]
 _ALL = 1_000_000_000
 _COUNTED = 1000  # sessions whose token count is cached; a server has fewer that grow at the same time
+_COUNTED_CHARS = 20_000  # counted at a time
 
 
 def open_compactor(
@@ -159,13 +160,23 @@ class Compactor:
         more = True
         while more and tokens <= self._settings.budget_tokens:
             turns = view.thread(session, at, step)
-            tokens += sum(self._counter.count(turn.text) for turn in turns)
+            for turn in turns:
+                tokens += self._tokens_up_to(turn.text, self._settings.budget_tokens - tokens)
             at = turns[-1].index if turns else at
             more = len(turns) == step
         with self._lock:
             self._counted[session] = (state, tokens, at)
             if len(self._counted) > _COUNTED:
                 del self._counted[next(iter(self._counted))]  # the least recently used
+        return tokens
+
+    def _tokens_up_to(self, text: str, most: int) -> int:
+        """Count tokens until there are more than `most`, so that a turn of 20 MB does not hold up other threads."""
+        tokens = 0
+        for start in range(0, len(text), _COUNTED_CHARS):
+            if tokens > most:
+                break
+            tokens += self._counter.count(text[start : start + _COUNTED_CHARS])
         return tokens
 
     def _step(self, session: str, cause: str, totals: _Totals, count: Callable[[int], None]) -> bool:
