@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 import pytest
 
-from holdfast.admit.compare import REPLACED, differs, is_replaced, is_same
+from holdfast.admit.compare import REPLACED, differs, is_replaced, is_same, remainders
 from holdfast.memory import Memory
 
+RARE = math.log(52)  # a word that one of two records has
 SAME = [
     ("I live in Lisbon.", "Lisbon is where I live."),
     ("Our API is written in Elixir.", "We wrote our API in Elixir."),
@@ -71,7 +73,7 @@ def test_the_guard_says_what_differs(first: str, second: str, why: str) -> None:
     ],
 )
 def test_a_changed_mind_replaces_what_was_said(old: str, new: str) -> None:
-    assert is_replaced(old, new, new, "", REPLACED)
+    assert is_replaced(old, new, "", REPLACED, rarest=RARE)
 
 
 @pytest.mark.requirement("BEL-3")
@@ -84,7 +86,7 @@ def test_a_changed_mind_replaces_what_was_said(old: str, new: str) -> None:
     ],
 )
 def test_another_fact_replaces_nothing(old: str, new: str) -> None:
-    assert not is_replaced(old, new, new, "", REPLACED)
+    assert not is_replaced(old, new, "", REPLACED, rarest=RARE)
 
 
 @pytest.mark.requirement("BEL-4", "RULE-4")
@@ -109,3 +111,48 @@ def test_what_the_user_asked_to_remember_is_replaced_only_for_sure(memory: Memor
     memory.ingest("Call me Bree. Only my bank and my mother say Brigid.", session="a", at="2026-03-02T10:05:00Z")
     memory.flush()
     assert "My name is Brigid Solano." in [one.text for one in memory.records()]
+
+
+@pytest.mark.requirement("BEL-3")
+@pytest.mark.parametrize(
+    ("old", "said", "rest"),
+    [
+        ("I am Ann, I am forty-six, and I am a baker.", "I turned forty-seven today.", ["I am Ann", "I am a baker."]),
+        ("I take statins and I have asthma.", "No more statins for me.", ["I have asthma."]),
+        ("I have asthma, which began in 2003, and I take pills.", "No pills.", ["I have asthma, which began in 2003"]),
+        ("Bridge is on Wednesdays.", "Bridge moved to Thursdays.", []),
+        ("I like tea.", "The train was late.", []),
+    ],
+)
+def test_what_a_change_does_not_speak_of_is_left(old: str, said: str, rest: list[str]) -> None:
+    assert remainders(old, said) == rest
+
+
+@pytest.mark.requirement("BEL-3", "MERGE-4", "INV-3")
+def test_only_the_part_of_a_record_that_changed_is_retired(memory: Memory) -> None:
+    def live() -> list[str]:
+        return sorted(one.text for one in memory.records())
+
+    first = memory.ingest(
+        "I have atrial fibrillation, diagnosed in 2023, and I take apixaban 5 mg twice a day.",
+        session="a", at="2026-03-02T10:00:00Z",
+    )  # fmt: skip
+    memory.ingest(
+        "Dr Moe took me off the apixaban, I take rivaroxaban 20 mg now.", session="b", at="2026-05-02T10:00:00Z"
+    )
+    memory.flush()
+    assert not any("apixaban 5 mg" in text for text in live())
+    rest = next(one for one in memory.records() if one.text == "I have atrial fibrillation, diagnosed in 2023")
+    assert rest.turn_ids == (first.id,) and rest.at == first.at
+    assert rest.metadata["rest_of"] in [one.record.id for one in memory.history(first.id).versions]
+    before = live()
+    memory.rebuild()
+    assert live() == before
+
+
+@pytest.mark.requirement("BEL-4")
+def test_a_count_of_people_is_no_age(memory: Memory) -> None:
+    memory.ingest("My name is Ada Berg, I am sixty-nine, and I was a surveyor.", session="a", at="2026-03-02T10:00:00Z")
+    memory.ingest("We are three now.", session="b", at="2026-05-02T10:00:00Z")
+    memory.flush()
+    assert any("Ada Berg" in one.text for one in memory.records())

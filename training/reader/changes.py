@@ -3,7 +3,7 @@
     python training/reader/changes.py LIFE …
 
 A life is a file of `holdfast bench lives` (.json) or a tagged one that the reader was not trained on (.txt.xz). Every turn is
-paired with the statements that are nearest to it; the pair is positive if that turn ended that statement. Prints precision
+paired with the statements that are nearest to it or share a rare word with it; the pair is positive if that turn ended that statement. Prints precision
 at several recalls, each life judged by weights fitted to the others, and the weights fitted to all of them.
 """
 
@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,12 +22,14 @@ from prepare import read_tagged
 
 from holdfast.admit.compare import replacement
 from holdfast.admit.extract import AdmitWeights
+from holdfast.admit.topics import index_keys
 from holdfast.gate.own_words import own_words
-from holdfast.gate.reader import read_sentences, sentence_spans
+from holdfast.gate.reader import read_sentences, releases, sentence_spans
 from holdfast.models.embedder import shipped_embedder
 from holdfast_bench.life import holds
 
-NEAREST = 10
+NEAREST, SHARING = 10, 6
+OTHERS = 50  # as in admit/ledger.py
 Row = tuple[bool, list[float]]
 
 
@@ -35,24 +38,32 @@ def odds(chance: float) -> float:
 
 
 def rows_of(path: Path) -> list[Row]:
+    """Return pairs of a turn and a statement: is it ended, and the reader's odds, cosine, rarest word, rank, lifting."""
     embed = shipped_embedder().embed
     rows: list[Row] = []
+    ever: dict[str, str] = {}
     missed = 0
     for text, previous, known, ended in (judged if path.suffix == ".json" else tagged)(path):
+        ever |= known
         said = own_words(text, 40_000).text.strip()
         read = read_sentences(text, previous)
         if not known or not said or not read:
             continue
-        names = list(known)
-        vectors = embed([known[one] for one in names])
-        best = (vectors @ embed([one.text for one in read]).T).max(1)
-        whole = vectors @ embed([said])[0]
         if max(one.change for one in read) < AdmitWeights().change:  # nothing is compared
             missed += sum(one in known for one in ended)
             continue
-        for at in np.argsort(-np.maximum(best, whole))[:NEAREST]:
+        names = list(known)
+        counts = Counter(key for one in ever.values() for key in index_keys(one))
+        shared = [index_keys(known[one]) & index_keys(said) for one in names]
+        rarest = np.array([max((math.log((len(ever) + OTHERS) / counts[key]) for key in keys), default=0) for keys in shared])
+        vectors, sentences = embed([known[one] for one in names]), embed([one.text for one in read])
+        whole, apart = vectors @ embed([said])[0], vectors @ sentences.T
+        order = np.argsort(-np.maximum(apart.max(1), whole)).tolist()
+        for at in {*order[:NEAREST], *np.argsort(-rarest)[:SHARING].tolist()}:
             chance = replacement(known[names[at]], said, previous)
-            rows.append((names[at] in ended, [odds(chance), float(best[at]), float(whole[at])]))
+            lifts = releases(read[int(apart[at].argmax())].text)
+            rank = min(order.index(at), 20)
+            rows.append((names[at] in ended, [odds(chance), float(whole[at]), float(rarest[at]), rank, float(lifts)]))
     found = sum(row[0] for row in rows)
     print(f"{path.name}: {found} endings among the pairs, {missed} in turns that are not compared")
     return rows

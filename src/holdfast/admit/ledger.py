@@ -9,6 +9,7 @@ the order of two decides, it is that of the lines that made them.
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left, insort
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -31,6 +32,8 @@ from holdfast.store.types import RecordState, Space
 _Lexicon = defaultdict[str, list[int]]
 _NEVER = np.iinfo(np.int64).max
 _ROUNDING = np.float32(1e-5)  # of a product: its last digits depend on how many are made at once
+_OTHERS = 50
+"""Added to the number of records, so that a word of a young memory's few records counts as rare too."""
 _NEWEST = 256
 """Records looked at for one word, the newest: what is replaced is rarely older, and a common word tells little."""
 
@@ -160,19 +163,34 @@ class Ledger:
         """The live records that share most of a text's telling words, and their cosines: what a statement replaces may
         lie far from it in meaning ("I moved to Ghent", "I live in Porto": .19 on the static model).
         """
-        if self._lexicon is None:
-            self._lexicon = defaultdict(list)
-            for at in range(len(self.records)):
-                self._file(self._lexicon, at)
+        lexicon = self._filed()
         live = self._live(seq, own=True).tobytes()  # looked up one by one
         shares: defaultdict[int, float] = defaultdict(float)
         for key in sorted(index_keys(text)):
-            places = list(islice((at for at in reversed(self._lexicon.get(key, [])) if live[at]), _NEWEST))
+            places = list(islice((at for at in reversed(lexicon.get(key, [])) if live[at]), _NEWEST))
             for at in places:
                 shares[at] += 1.0 / (1.0 + len(places)) ** 0.5  # a rare word tells more
         newest = sorted(shares, key=self._order.__getitem__, reverse=True)
         best = sorted(newest, key=lambda at: -shares[at])[:count]
         return [(self.records[at], float(self._vectors[at] @ vector)) for at in best]
+
+    def rarest(self, first: str, second: str, seq: int) -> float:
+        """Return how rare, among the records made before a line of the log, the rarest word of both texts is."""
+        lexicon = self._filed()
+        made = int((self._born[: len(self.records)] < seq).sum())
+        counts = (
+            bisect_left(lexicon[key], (seq, ""), key=self._order.__getitem__)
+            for key in index_keys(first) & index_keys(second)
+            if key in lexicon
+        )
+        return max((math.log((made + _OTHERS) / count) for count in counts if count), default=0.0)
+
+    def _filed(self) -> _Lexicon:
+        if self._lexicon is None:
+            self._lexicon = defaultdict(list)
+            for at in range(len(self.records)):
+                self._file(self._lexicon, at)
+        return self._lexicon
 
     def _live(self, seq: int, own: bool) -> NDArray[np.bool_]:
         born = self._born[: len(self.records)]

@@ -467,7 +467,6 @@ def _retire(
     retired: dict[str, str] = {}
     beside: dict[str, str] = {}
     findings = {near.id: replaces(new.text, near.text) for near in nearest if near.cosine >= _FLOOR}
-    meant = [id for id, found in findings.items() if found is not None and (found.sure or found.alone)]
     for near in nearest:
         found = findings.get(near.id)
         proposed = (new.supersedes == near.id and near.cosine >= thresholds.related) or near.id in replaced
@@ -476,7 +475,7 @@ def _retire(
         reason = found.reason if found else "its turn takes the place of what was said"
         if near.id not in replaced and not found:
             reason = "the extractor proposed it"
-        certain = found is not None and (found.sure or (found.alone and meant == [near.id]))
+        certain = found is not None and found.sure
         if not (settings.supersede and (proposed or certain)):
             beside[near.id] = f"unsure whether it replaces it ({reason})"
         elif trust(new.provenance) < trust(near.provenance):

@@ -214,7 +214,7 @@ class Judge:
         self.question: Question | None = None
         """Question for the chat model that the batch waits for."""
         self._notes = Notes(self.changes)
-        self._placement = Placement(namespace, embedder, settings, ledger, self.changes, self._notes, view.forgotten())
+        self._placement = Placement(namespace, embedder, settings, ledger, self.changes, self._notes, view)
         self._earlier = Earlier(view, (), recent)
         self._reader = TurnReader(view, embedder, extractor, settings)
         self._salient: dict[str, Salience] = {}
@@ -358,7 +358,9 @@ class Judge:
         for number, (candidate, vector) in enumerate(zip(read.kept, read.vectors, strict=True)):
             if late[number] is None:
                 sources = tuple(seqs[turn_id] for turn_id in candidate.turn_ids if turn_id in seqs)
-                self._placement.place(turn, candidate, vector, number, g, sources, first + number, replaced[number])
+                self._placement.place(
+                    turn, candidate, vector, number, g, sources, first + number, own, replaced[number]
+                )
 
     def _refused_late(self, turn: Turn, read: TurnReading, first: int) -> list[tuple[str, str] | None]:
         """Return the reason to refuse each candidate that passed the floor, given what was remembered before."""

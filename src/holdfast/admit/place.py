@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.admit.compare import REPLACED, RULE_REPLACED, SURELY_REPLACED, is_replaced
+from holdfast.admit.compare import REPLACED, RULE_REPLACED, SURELY_REPLACED, is_replaced, remainders
 from holdfast.admit.extract import AdmitWeights, Candidate
 from holdfast.admit.ledger import Ledger
 from holdfast.admit.merge import Add, Drop, Likeness, Merge, Neighbour, Statement, Supersede, Verdict, compare
 from holdfast.admit.merge import decide as decide_merge
-from holdfast.gate.reader import releases
+from holdfast.gate.reader import read_sentences, releases
 from holdfast.model import Decision, Kind, Record, Turn
 from holdfast.models.embedder import Embedder
 from holdfast.settings import Settings, tuned
+from holdfast.store.snapshot import Snapshot
 from holdfast.store.types import Changes, NewRecord, RecordMerge, RecordRetirement
 
 _NEIGHBOURS = 8  # live records a candidate is compared with: the nearest, and as many with words in common
@@ -46,8 +47,9 @@ class Placement:
         ledger: Ledger,
         changes: Changes,
         notes: Notes,
-        forgotten: Mapping[str, int],
+        view: Snapshot,
     ) -> None:
+        self._view = view
         self._namespace = namespace
         self._embedder = embedder
         self._settings = settings
@@ -55,7 +57,7 @@ class Placement:
         self._ledger = ledger
         self._changes = changes
         self._notes = notes
-        self._forgotten = forgotten
+        self._forgotten = view.forgotten()
 
     def place(
         self,
@@ -66,12 +68,14 @@ class Placement:
         g: float,
         sources: tuple[int, ...],
         row: int,
-        replaced: frozenset[str] = frozenset(),
+        said: str,
+        replaced: frozenset[str],
     ) -> None:
         """Keep a candidate: as a record of its own, in the place of records it replaces, or merged into one.
 
         `sources` are the places in the log of the turns it rests on, `row` is where the ledger looked ahead for it,
-        and `replaced` are the records that its turn replaces, if this is the statement that does (`replaced_by`).
+        `said` are the user's own words in its turn, and `replaced` are the records that the turn replaces, if this is
+        the statement that does (`replaced_by`).
         """
         neighbours = self._neighbours(turn, candidate, vector, row, replaced)
         statement = Statement(
@@ -87,6 +91,9 @@ class Placement:
             self._notes.count(turn, "refused: slight")
             return
         record_id = self._carry_out(turn, candidate, vector, number, g, verdict, sources)
+        for old_id in verdict.old if isinstance(verdict, Supersede) else ():
+            for rest in remainders(self._ledger.get(old_id).text, said):
+                self._keep_rest(turn, self._ledger.get(old_id), rest)
         self._notes.tell(
             turn.id, turn, _WORDS[type(verdict)], f"{candidate.text!r}, {_reason(verdict)}", record=record_id,
             **self._compared(candidate, neighbours),
@@ -123,17 +130,41 @@ class Placement:
         for number, candidate in enumerate(candidates):
             for one in self._neighbours(turn, candidate, vectors[number], first + number):
                 near[one.id] = self._ledger.get(one.id)
-        for record in near.values():
-            number = int((vectors @ self._ledger.vector(record.id)).argmax())
+        all_said = np.vstack([vectors, vector])
+        cosines = {id: all_said @ self._ledger.vector(id) for id in near}
+        nearest = sorted(near.values(), key=lambda one: (-float(cosines[one.id].max()), one.id))
+        for rank, record in enumerate(nearest):
+            number = int(cosines[record.id][:-1].argmax())
             candidate = candidates[number]
-            both = record.kind is Kind.GUIDANCE and (candidate.kind is record.kind or releases(candidate.text))
             if record.at >= turn.at or (candidate.kind is Kind.GUIDANCE and record.kind is not Kind.GUIDANCE):
                 continue
+            lifts = releases(candidate.text)
+            both = record.kind is Kind.GUIDANCE and (candidate.kind is record.kind or lifts)
             least = SURELY_REPLACED if "explicit" in record.metadata else RULE_REPLACED if both else REPLACED
             old = f"{record.metadata.get('lead', '')} {record.text}".strip()
-            if is_replaced(old, candidate.text, said, previous, least):
+            if is_replaced(old, said, previous, least, self._ledger.rarest(old, said, turn.seq), rank, lifts):
                 found[number].add(record.id)
         return [frozenset(ids) for ids in found]
+
+    def _keep_rest(self, turn: Turn, old: Record, text: str) -> None:
+        """Keep what a replaced record says besides, as a record of its own, if it is worth it and stands alone."""
+        weights = tuned(self._settings, AdmitWeights)
+        read = read_sentences(text)
+        if not read or read[0].alone < weights.apart or max(one.worth for one in read) < weights.worth:
+            return
+        if old.kind is Kind.GUIDANCE and max(one.rule for one in read) < weights.rule:
+            return
+        vector = self._embedder.embed([text])[0]
+        same = self._settings.merge.same or self._thresholds.same
+        if any(cosine >= same for _, cosine in self._ledger.nearest(vector, turn.seq, 1, own=True)):
+            return
+        notes = {name: value for name, value in old.metadata.items() if name not in ("when", "revises")}
+        record = replace(
+            old, id=_record_id(turn.id, old.id, text), text=text, metadata={**notes, "rest_of": old.id}
+        )  # fmt: skip
+        sources = tuple(one.seq for one in self._view.turns_by_id(old.turn_ids).values())
+        self._add(turn, record, vector, sources)
+        self._notes.tell(record.id, turn, "recorded", f"{text!r}: what {turn.id} leaves of {old.id}")
 
     def _neighbours(
         self,
@@ -200,10 +231,7 @@ class Placement:
                 return record.id
             case Add() | Supersede():
                 record = self._new_record(turn, candidate, number, g, verdict.revises)
-                self._ledger.add(record, turn.seq, vector)
-                if record.id in self._forgotten:  # a rebuild: the log forgets it further on
-                    self._ledger.end(record.id, self._forgotten[record.id])
-                self._changes.records.append(NewRecord(record, turn.seq, sources, _bytes(vector)))
+                self._add(turn, record, vector, sources)
                 for old_id in verdict.old if isinstance(verdict, Supersede) else ():
                     self._ledger.end(old_id, turn.seq, record.id)
                     self._changes.records.append(RecordRetirement(old_id, record.id, turn.at, turn.seq))
@@ -212,6 +240,12 @@ class Placement:
                     )
                 self._notes.tell(record.id, turn, "recorded", f"{record.text!r} from {turn.id}: {_reason(verdict)}")
                 return record.id
+
+    def _add(self, turn: Turn, record: Record, vector: NDArray[np.float32], sources: tuple[int, ...]) -> None:
+        self._ledger.add(record, turn.seq, vector)
+        if record.id in self._forgotten:  # a rebuild: the log forgets it further on
+            self._ledger.end(record.id, self._forgotten[record.id])
+        self._changes.records.append(NewRecord(record, turn.seq, sources, _bytes(vector)))
 
     def _new_record(self, turn: Turn, candidate: Candidate, number: int, g: float, revises: tuple[str, ...]) -> Record:
         metadata: dict[str, object] = {
@@ -259,7 +293,7 @@ def _reason(verdict: Verdict) -> str:
             return verdict.reason
 
 
-def _record_id(turn_id: str, number: int, text: str) -> str:
+def _record_id(turn_id: str, number: int | str, text: str) -> str:
     """The same for the same turn and text, so that a rebuild gives records their old ids."""
     return f"r-{blake2b(f'{turn_id} {number} {text}'.encode(), digest_size=10).hexdigest()}"
 

@@ -1,8 +1,8 @@
 """Decide without a model if a new statement replaces an old one (MERGE-4).
 
 Precision comes first: a wrongly retired fact is lost to live recall, a stale one next to the new is only ranked lower.
-So a replacement needs a reason that can be told: one frame with one value, one attribute of one subject, an explicit
-word of change, or the denial of what was said. Changes in other words are the reader's to notice (admit/compare.py).
+So a replacement needs a reason that can be told: one frame with one value, or one attribute of one subject. Other
+changes are the reader's to notice (admit/compare.py).
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from holdfast.admit.attributes import adds_beside, by_attribute, claims_of, clauses
-from holdfast.admit.changes import by_change, denial, turned
 from holdfast.admit.frames import Holds, ValueType, align, measure, one_value, plain_value, same_key, value_type
 from holdfast.admit.topics import NOW, REMEMBERED, TIES, Replacement, keys_of, reading_of, said, topics
 from holdfast.admit.values import ParsedStatement, WordKind
@@ -38,19 +37,16 @@ def replaces(new: str, old: str) -> Replacement | None:
         for found in _by_clause(old, clause, new):
             if found is not None and found.sure:
                 return found
-            doubt = _stronger(doubt, found)
+            doubt = doubt or found
     return doubt
 
 
 def _by_clause(old: str, clause: str, new: str) -> Iterator[Replacement | None]:
     """Yield the finding of each rule about one clause of the new text, lazily: a sure one ends the search."""
     before, after = reading_of(old), reading_of(clause)
-    if turned(old) != turned(clause):
-        yield denial(before, after, clause)
     if _alike_at_an_end(before, after):
         yield _by_frame(before, after, new)
     yield by_attribute(old, clause)
-    yield by_change(old, clause, reading_of(new))
 
 
 def _alike_at_an_end(old: ParsedStatement, new: ParsedStatement) -> bool:
@@ -60,12 +56,6 @@ def _alike_at_an_end(old: ParsedStatement, new: ParsedStatement) -> bool:
     if old.words[-1].key in new.keys:
         return True
     return any(same_key(old.words[0], word) for word in new.words[:_OPENING])
-
-
-def _stronger(first: Replacement | None, second: Replacement | None) -> Replacement | None:
-    if first is None or (second is not None and second.alone and not first.alone):
-        return second
-    return first
 
 
 @lru_cache(maxsize=REMEMBERED)

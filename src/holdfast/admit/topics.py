@@ -13,10 +13,10 @@ from holdfast.text.vocabulary import (
     MODALS,
     NEGATIONS,
     PERSONS,
+    POSSESSIVES,
     PREPOSITIONS,
     STRUCTURE,
     SYNONYMS,
-    either,
     lemma,
     word_set,
 )
@@ -24,19 +24,14 @@ from holdfast.text.vocabulary import (
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """Result of the comparison; neither `sure` nor `alone` means: keep both, and say so."""
+    """Result of the comparison; if it is not sure, both are kept, and the receipt says so."""
 
     sure: bool
     reason: str
-    alone: bool = False
-    """It holds if this is the only record it can mean: "the review has moved" ends the one review we know of."""
 
 
 CONTENT = (WordKind.PLAIN, WordKind.NAME)
-IS = frozenset({"is", "am", "are", "s"})
 NOW = re.compile(r"\b(?:now|nowadays|these days|by now|meanwhile)\b", re.IGNORECASE)
-MOST_DETAIL = 3
-"""Words by which a statement may be more detailed than what ended it: tennis ends with tennis on Mondays."""
 REMEMBERED = 8192
 """Sentences whose reading is kept: a candidate meets several neighbours, and neighbours meet several candidates."""
 
@@ -62,8 +57,7 @@ def said(words: tuple[Word, ...]) -> str:
     return " ".join(word.said for word in words)
 
 
-# --- What a sentence is about: its content words without the verbs that tie them, and words by which it tells of
-# a change.
+# --- What a sentence is about: its content words without the verbs that tie them.
 #
 # A person recognises "the doctor doubled my blood pressure pills" as news of "20 mg of blood pressure pills" by these.
 
@@ -85,24 +79,6 @@ _VERBS = TIES - word_set("rent lease train code study host")
 _ENDINGS = ("ations", "ation", "ition", "ions", "ion", "ments", "ment", "ings", "ing", "ate", "er", "e", "s")
 _SHORTEST_ROOT = 3
 
-_CHANGES = (
-    "now|nowadays|these days|from now on|by now|at the moment|no longer|any ?more|any longer|instead|after all"
-    r"|again|already|meanwhile|moved|moves|moving|switched|changed|became|become|turned|grown|grew|raised|lowered"
-    r"|increased|reduced|bumped|pushed|postponed|rescheduled|shifted|extended|cut|brought forward|put off|delayed"
-    r"|updated|upgraded|doubled|halved|renamed|replaced|corrected|up to|down to|went up|gone up|went down|dropped|rose"
-    r"|risen|climbed|fell|slipped|promoted|promotion|is over|are over|s over|since|starting|as of|mixed up"
-    r"|i meant|correction"
-    r"|from (?:the )?(?:\d|next|this|monday|tuesday|wednesday|thursday|friday|saturday|sunday|january|february|march"
-    r"|april|may|june|july|august|september|october|november|december)\w*"
-)
-_CHANGED = re.compile(rf"\b{either(_CHANGES)}\b", re.IGNORECASE)
-
-
-@lru_cache(maxsize=REMEMBERED)
-def changed(text: str) -> bool:
-    """Return True if the sentence states that something has changed."""
-    return _CHANGED.search(text) is not None
-
 
 @lru_cache(maxsize=20_000)  # words, as in values.py: a conversation uses a few thousand
 def root(key: str) -> str:
@@ -116,15 +92,10 @@ def root(key: str) -> str:
 @lru_cache(maxsize=REMEMBERED)
 def topics(text: str) -> frozenset[str]:
     """Return the topics of the sentence."""
-    return topics_of(reading_of(text))
-
-
-def topics_of(reading: ParsedStatement) -> frozenset[str]:
+    words = [word for word in reading_of(text).words if word.kind in CONTENT]
     return frozenset(
-        root(word.key)
-        for word in reading.words
-        if word.kind in CONTENT and word.key not in _VERBS and word.key not in _VAGUE and len(word.key) > 1
-    ) | frozenset(f"tool {kind}" for word in reading.words if word.kind in CONTENT and (kind := kind_of_tool(word.key)))
+        root(word.key) for word in words if word.key not in _VERBS and word.key not in _VAGUE and len(word.key) > 1
+    ) | frozenset(f"tool {kind}" for word in words if (kind := kind_of_tool(word.key)))
 
 
 _WORD = re.compile(r"[^\W_]{2,60}")
@@ -142,7 +113,22 @@ _FAMILIES = {
     for word in words.split()
 }
 """Attributes that are said in many words: "I moved to Ghent" must find "I live in Porto"."""
-_DULL = _VAGUE | _VERBS | STRUCTURE | FILLERS | PREPOSITIONS | frozenset(MODALS) | frozenset(PERSONS) | NEGATIONS
+_SHORTENED = word_set(
+    "im ive id ill re ve ll dont cant wont didnt doesnt isnt its thats whats hes shes theyre youre lets"
+)
+"""What is left of "I'm" and "we're", and how they are typed in a hurry."""
+_DULL = (
+    _SHORTENED
+    | POSSESSIVES.keys()
+    | _VAGUE
+    | _VERBS
+    | STRUCTURE
+    | FILLERS
+    | PREPOSITIONS
+    | frozenset(MODALS)
+    | frozenset(PERSONS)
+    | NEGATIONS
+)
 
 
 @lru_cache(maxsize=REMEMBERED)  # a candidate is looked for, then filed
