@@ -230,6 +230,38 @@ def test_half_open_connections_do_not_lock_out_a_client(tmp_path: Path) -> None:
                 peers.enter_context(socket.create_connection(("127.0.0.1", server.port), WAIT_S))
 
 
+@pytest.mark.requirement("SAFE-4")
+@pytest.mark.parametrize("path", ["/v1/status", "/login"])
+def test_bodies_that_strangers_never_finish_do_not_lock_out_a_client(tmp_path: Path, path: str) -> None:
+    narrow = ServeLimits(http_connections=20, in_flight=5, strangers_at_once=1000)
+    with served(tmp_path, serve=narrow) as server, contextlib.ExitStack() as peers:
+        head = f"POST {path} HTTP/1.1\r\nHost: {server.host}\r\nOrigin: http://{server.host}\r\n"
+        for _ in range(10):
+            for _ in range(30):
+                peer = peers.enter_context(socket.create_connection(("127.0.0.1", server.port), WAIT_S))
+                with contextlib.suppress(ConnectionError):  # the server has dropped it
+                    peer.sendall(f"{head}Content-Length: 100\r\n\r\n".encode())
+            with server.client() as client:
+                assert client.post("/v1/status").status_code == 200
+
+
+def test_a_request_in_progress_keeps_its_connection(tmp_path: Path) -> None:
+    few = ServeLimits(http_connections=5)
+    with served(tmp_path, serve=few) as server, contextlib.ExitStack() as peers:
+        head = f"POST /v1/status HTTP/1.1\r\nHost: {server.host}\r\n{BEARER}\r\nConnection: close\r\n"
+        client = peers.enter_context(socket.create_connection(("127.0.0.1", server.port), WAIT_S))
+        client.sendall(f"{head}Content-Type: application/json\r\nContent-Length: 2\r\n\r\n".encode())
+        with server.client() as other:
+            while read_metrics(other)["holdfast_in_flight",] < 2:
+                pass  # until the server has read the head
+        for _ in range(20):
+            peers.enter_context(socket.create_connection(("127.0.0.1", server.port), WAIT_S))
+        with server.client() as other:
+            assert other.post("/v1/status").status_code == 200
+        client.sendall(b"{}")
+        assert hear(client).startswith(b"HTTP/1.1 200")
+
+
 def test_excess_requests_get_503_with_retry_after(tmp_path: Path) -> None:
     narrow = ServeSettings(in_flight=1)
     with served(tmp_path, serve=narrow) as server, server.client() as client:

@@ -1,7 +1,7 @@
 """Limit open connections and drop clients that stall while sending a request head or reading a response.
 
-When there are too many, the one that has been without a request for longest is dropped, not the newest: connections
-that never send a request must not lock out a client that does.
+When there are too many, the one that has been without an admitted request for longest is dropped, not the newest:
+connections that never send a request, or one without a credential, must not lock out a client that has one.
 
 uvicorn alone waits for both without limit. This wraps its HTTP protocol through the interface of asyncio.Protocol; a
 context variable connects a request in the ASGI app with the connection that it came on.
@@ -22,6 +22,7 @@ from holdfast.serve.process import ServeLimits
 
 class _Connection(Protocol):
     def request_started(self) -> None: ...
+    def request_admitted(self) -> None: ...
     def request_finished(self) -> None: ...
 
 
@@ -43,6 +44,12 @@ def watch_requests(app: ASGIApp) -> ASGIApp:
             connection.request_finished()
 
     return watched
+
+
+def keep_connection() -> None:
+    """Keep the connection of the current request until the request is answered, however many others there are."""
+    if (connection := _current.get()) is not None:
+        connection.request_admitted()
 
 
 class _Timeout:
@@ -67,7 +74,7 @@ def limited_protocol(settings: ServeLimits) -> type[asyncio.Protocol]:
     """Return the protocol class for uvicorn.Config(http=…); the app must be wrapped by `watch_requests`."""
     connections: set[asyncio.Protocol] = set()
     waiting: dict[asyncio.Protocol, asyncio.Transport] = {}
-    """Connections without a request, those that have been without one for longest first."""
+    """Connections without an admitted request, those that have been without one for longest first."""
 
     class LimitedProtocol(asyncio.Protocol):
         def __init__(self, **arguments: Any) -> None:
@@ -90,8 +97,10 @@ def limited_protocol(settings: ServeLimits) -> type[asyncio.Protocol]:
 
         def request_started(self) -> None:
             self._requests += 1
-            waiting.pop(self, None)
             self._head.stop()
+
+        def request_admitted(self) -> None:
+            waiting.pop(self, None)
 
         def request_finished(self) -> None:
             self._requests -= 1

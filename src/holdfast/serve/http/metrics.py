@@ -42,7 +42,6 @@ class Metrics:
             "holdfast_refused", "Requests that were refused before any call, by reason.", ("reason",), registry=known
         )
         self._turns = Counter("holdfast_turns_acknowledged", "Turns stored over HTTP.", registry=known)
-        self._active = 0
         self._in_flight = Gauge(
             "holdfast_in_flight",
             "Requests in progress, including this one.",
@@ -59,15 +58,12 @@ class Metrics:
         )  # fmt: skip
 
     @contextmanager
-    def in_flight(self) -> Iterator[int]:
-        """Count a request while it lasts; yields the number of others in this process."""
-        others = self._active
-        self._active += 1
+    def in_flight(self) -> Iterator[None]:
+        """Count a request while it lasts."""
         self._in_flight.inc()
         try:
-            yield others
+            yield
         finally:
-            self._active -= 1
             self._in_flight.dec()
 
     def called(self, verb: str, status: int, seconds: float, turns: int = 0) -> None:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 
 import anyio
 from starlette.requests import ClientDisconnect
@@ -16,6 +17,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from holdfast.serve.http.auth import AccessPolicy, Caller, Credential, HttpProblem, confine, problem_response
+from holdfast.serve.http.connections import keep_connection
 from holdfast.serve.http.metrics import Metrics
 from holdfast.serve.process import ServeLimits
 
@@ -142,6 +144,8 @@ class AccessMiddleware:
         self._metrics = metrics
         self._bodies = BodyReader(settings.body_s, settings.held_mb * 1_000_000)
         self._limits = {_ANONYMOUS: TokenBucket(settings.strangers_per_s, settings.strangers_at_once)}
+        self._admitted = Counter[bool]()
+        """Requests in progress, by whether their caller has a credential."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -153,18 +157,19 @@ class AccessMiddleware:
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         reading = called = False
-        with self._metrics.in_flight() as others:
+        with self._metrics.in_flight():
             try:
-                caller = self._admit(scope, others)
+                caller = self._admit(scope)
                 max_bytes = self._settings.max_request_bytes
                 if caller == _ANONYMOUS:
                     max_bytes = self._settings.stranger_kb * 1000
                 if caller.namespace is not None:
                     scope = confine(scope, caller.namespace)
-                reading = True
-                async with self._bodies.read(scope, receive, max_bytes) as whole:
-                    called = True
-                    await self._app(scope, whole, send)
+                with self._slot(caller):
+                    reading = True
+                    async with self._bodies.read(scope, receive, max_bytes) as whole:
+                        called = True
+                        await self._app(scope, whole, send)
             except HttpProblem as problem:
                 self._metrics.refused(problem.failure.type)
                 if not reading:
@@ -175,7 +180,7 @@ class AccessMiddleware:
                     raise
                 self._metrics.refused("Disconnected")
 
-    def _admit(self, scope: Scope, others: int) -> Caller:
+    def _admit(self, scope: Scope) -> Caller:
         try:
             caller = self._policy.authenticate(scope)
         except HttpProblem as problem:
@@ -184,9 +189,21 @@ class AccessMiddleware:
             raise
         if scope["path"] != _HEALTH:  # it must answer a monitor, whatever others do
             self._check_rate(caller)
-        if others >= self._settings.in_flight:
-            raise HttpProblem(503, "TooBusy", "too many requests at once", "Try again in a moment.", _SOON)
         return caller
+
+    @contextmanager
+    def _slot(self, caller: Caller) -> Iterator[None]:
+        """Count a request while it lasts; bodies that strangers never finish take no slot or connection of others."""
+        known = caller != _ANONYMOUS
+        if self._admitted[known] >= self._settings.in_flight:
+            raise HttpProblem(503, "TooBusy", "too many requests at once", "Try again in a moment.", _SOON)
+        if known:
+            keep_connection()
+        self._admitted[known] += 1
+        try:
+            yield
+        finally:
+            self._admitted[known] -= 1
 
     def _check_rate(self, caller: Caller) -> None:
         if caller not in self._limits:  # there are no more of them than credentials
