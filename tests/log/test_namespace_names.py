@@ -21,13 +21,33 @@ def test_both_ways_to_write_an_accent_name_one_namespace(open_memory: OpenMemory
 
 @pytest.mark.requirement("SAFE-4", "INV-4")
 @pytest.mark.parametrize(
-    "name", ["a\tb", "a\nb", "a\x7f", "a\u202eb", "\u200fa", "a\u2066b", "\ufeffa", "a\u200bb"], ids=ascii
+    "name",
+    [
+        "a\tb",
+        "a\nb",
+        "a\x7f",
+        "a\u202eb",
+        "\u200fa",
+        "a\u2066b",
+        "\ufeffa",
+        "a\u200bb",
+        "a\xadb",
+        "a\u3164",
+        "a\U000e0041",
+    ],
+    ids=ascii,
 )
 def test_control_characters_and_direction_marks_are_refused(open_memory: OpenMemory, name: str) -> None:
     with pytest.raises(BadText, match="direction marks"):
         open_memory(name)
     with pytest.raises(BadText, match="direction marks"):
         open_memory("ana").of(name)
+
+
+@pytest.mark.requirement("SAFE-4", "INV-4")
+@pytest.mark.parametrize("name", ["\u0645\u06cc\u200c\u0646\u0627", "\U0001f469\u200d\U0001f680"], ids=ascii)
+def test_joiners_of_letters_and_emoji_are_names(open_memory: OpenMemory, name: str) -> None:
+    assert open_memory(name).namespace == name
 
 
 @pytest.mark.requirement("SAFE-4", "KEEP-5")

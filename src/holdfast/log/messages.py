@@ -25,7 +25,11 @@ _STABILITY = {Role.USER: 0.5, Role.ASSISTANT: 0.25}  # LOG-2
 _OTHER_STABILITY = 0.2  # LOG-2
 
 
-_UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+_UNSEEN = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0"
+    r"\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
+"""Not the joiners U+200C and U+200D and the variation selectors: words of Persian and emoji need them."""
 
 
 def check_name(what: str, name: object, settings: LogSettings) -> str:
