@@ -11,7 +11,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from holdfast.errors import StoreBusy
+from holdfast.errors import StoreBusy, StoreError
 from holdfast.memory import Memory
 from holdfast.settings import StoreSettings
 from holdfast.store.open import open_store
@@ -113,6 +113,25 @@ def test_a_write_waits_on_a_node_no_longer_than_the_store_says(unsharded: str) -
                 memory.remember("what is written to the views waits")
             with pytest.raises(StoreBusy, match="lock timeout"):
                 memory.ingest("second", session="s")
+
+
+def test_a_role_that_the_nodes_do_not_let_in_is_told_so_at_once(cluster: Cluster, url: str) -> None:
+    """It was reported as a busy store, and tried again for as long as a restart may take."""
+    role = sql.Identifier("holdfast_stranger")
+    grants = "GRANT USAGE ON SCHEMA holdfast TO {0}; GRANT SELECT ON ALL TABLES IN SCHEMA holdfast TO {0}"
+    with cluster.alone():
+        cluster.run(sql.SQL("CREATE ROLE {} LOGIN PASSWORD 'hunter2'").format(role), database_of(url))
+        try:
+            cluster.run(sql.SQL(grants).format(role), database_of(url))
+            for node in cluster.everywhere()[1:]:
+                shut = "SET citus.enable_ddl_propagation = off; ALTER ROLE {} NOLOGIN"
+                node.run(sql.SQL(shut).format(role), database_of(url))
+            address = url.replace("holdfast_plain:plain@", "holdfast_stranger:hunter2@")
+            with pytest.raises(StoreError, match=r"a node of .*(log in|password).*scaling\.md") as caught:
+                Memory(address, "ana", embedder="none", settings=QUICK).close()
+            assert not isinstance(caught.value, StoreBusy) and "hunter2" not in str(caught.value)
+        finally:
+            cluster.run(sql.SQL("DROP OWNED BY {0}; DROP ROLE {0}").format(role), database_of(url))
 
 
 def test_a_commit_is_as_durable_on_every_node_as_the_store_says(cluster: Cluster, unsharded: str) -> None:

@@ -17,6 +17,7 @@ from holdfast.errors import StoreBusy, StoreError, StoreReadOnly
 from holdfast.memory import Memory
 from holdfast.settings import StoreSettings
 from holdfast.store.open import open_store
+from holdfast.store.postgres.address import lost, translated
 from holdfast.testing import HashEmbedder
 from tests.postgres.roles import database_of
 from tests.support.memories import QUICK, texts
@@ -68,6 +69,20 @@ def test_a_wrong_password_is_reported_but_not_shown(postgres: Engine, url: str) 
             if isinstance(server, Throwaway):
                 rules.write_text(before)
                 server.run("SELECT pg_reload_conf()")
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["fe_sendauth: no password supplied", 'FATAL:  no pg_hba.conf entry for host "::1"', 'database "x" does not exist'],
+)
+def test_a_node_that_refuses_the_role_is_reported_and_not_tried_again(said: str) -> None:
+    """See test_citus.py for a real one; a node that is down is tried again."""
+    where = "connection to the remote node ana@node1.example:5432 failed with the following error: "
+    error = psycopg.errors.ConnectionFailure(where + said)
+    assert not lost(error) and lost(psycopg.errors.ConnectionFailure(f"{where}Connection refused"))
+    with pytest.raises(StoreError, match=r"a node of .*node1\.example.*scaling\.md") as caught, translated("memory"):
+        raise error
+    assert not isinstance(caught.value, StoreBusy) and said in str(caught.value)
 
 
 @pytest.mark.requirement("SAFE-1")

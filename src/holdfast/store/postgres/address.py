@@ -114,11 +114,11 @@ _NO_DATABASE = re.compile(r"database .* does not exist|not currently accepting c
 _NO_ROOM = re.compile(r"too many (clients|connections)|remaining connection slots")
 _NO_HOST = re.compile(r"could not translate host name|failed to resolve host|Name or service not known")
 _NO_TLS = re.compile(r"does not support SSL|certificate verify failed|root certificate|server certificate")
-
+_TO_NODE = "connection to the remote node"  # of Citus: it passes on why a node refused the connection
 
 # A coordinator of Citus that lost a node says so in words only: a commit (whose end is then unknown), or a statement.
 _NODE_LOST = re.compile(
-    r"could not commit transaction for shard|failure on connection marked as essential|connection to the remote node"
+    rf"could not commit transaction for shard|failure on connection marked as essential|{_TO_NODE}"
     r"|server closed the connection|connection not open|terminating connection"
 )
 
@@ -142,7 +142,7 @@ def collided(error: BaseException) -> bool:
 def _is_refused(error: psycopg.Error) -> bool:
     """Return whether trying again cannot help: somebody has to change something first."""
     message = str(error)
-    return error.sqlstate is None and any(
+    return (error.sqlstate is None or _TO_NODE in message) and any(
         one.search(message) for one in (_NOT_LET_IN, _NO_DATABASE, _NO_TLS) if not _NO_ROOM.search(message)
     )
 
@@ -185,6 +185,9 @@ def _store_error(place: str, error: psycopg.Error) -> StoreError:
             return StoreDamaged(f"{place} is damaged: {message}. Restore it from a backup (pg_restore)")
     if isinstance(error, psycopg.OperationalError) and error.sqlstate is None:
         return _not_connected(place, message)
+    if _is_refused(error):
+        whole = str(error).strip().split("\n", 1)[0]  # it names the node
+        return StoreError(f"a node of {place} refuses the role ({whole}). See docs/how-to/scaling.md, step 1")
     if lost(error):
         return StoreBusy(f"{place} ended the connection ({message}). Try again")
     return StoreError(f"{place} failed: {message}")
