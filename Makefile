@@ -47,7 +47,7 @@ test-postgres: $(READY)  ## on two servers of its own, or on the one of HOLDFAST
 	$(ON_POSTGRES)
 
 test-citus: $(READY)  ## on a Citus cluster: HOLDFAST_TEST_CITUS is its coordinator's address, for a superuser
-	@test -n "$$HOLDFAST_TEST_CITUS" || { echo "set HOLDFAST_TEST_CITUS=postgresql://superuser@coordinator/postgres"; exit 2; }
+	@test -n "$$HOLDFAST_TEST_CITUS" || { echo "set HOLDFAST_TEST_CITUS=postgresql://superuser@coordinator/database (one with the nodes added)"; exit 2; }
 	$(ON_POSTGRES)
 
 lint: $(READY)
