@@ -130,17 +130,6 @@ def test_only_the_record_it_speaks_of_is_retired() -> None:
 
 
 @pytest.mark.requirement("MERGE-4")
-def test_news_that_can_mean_two_records_retires_neither_and_outranks_both() -> None:
-    first = neighbour("We use RabbitMQ streams for the notices.", id="r-1")
-    second = neighbour("We use RabbitMQ streams for the invoices.", id="r-2")
-    new = statement("We're dropping RabbitMQ streams.")
-    assert decide(new, [first], THRESHOLDS).old == ("r-1",)  # type: ignore[union-attr]
-    verdict = decide(new, [first, second], THRESHOLDS)
-    assert isinstance(verdict, Add)
-    assert set(verdict.beside) == set(verdict.revises) == {"r-1", "r-2"}
-
-
-@pytest.mark.requirement("MERGE-4")
 def test_when_unsure_both_stay_and_the_receipt_says_so() -> None:
     verdict = decide(statement("My sister is called Eva."), [neighbour("My sister is called Anna.")], THRESHOLDS)
     assert isinstance(verdict, Add)
@@ -272,9 +261,9 @@ def test_with_the_default_embedder_a_diary_keeps_what_holds(static_embedder: Sta
             "I live in Porto.",
             "My sister lives in Leeds.",
             "I really live in Porto.",
-            "The review is on Tuesday.",
+            "My rent is 900 euros.",
             "I moved to Ghent.",
-            "The review moved to Thursday.",
+            "My rent is 950 euros now.",
             "I'm allergic to dust.",
             "I'm allergic to latex.",
         ]
@@ -296,8 +285,8 @@ def test_with_the_default_embedder_a_diary_keeps_what_holds(static_embedder: Sta
         "I moved to Ghent.",
         "I'm allergic to dust.",
         "I'm allergic to latex.",
+        "My rent is 950 euros now.",
         "My sister lives in Leeds.",
-        "The review moved to Thursday.",
     ]
 
 

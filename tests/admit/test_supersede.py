@@ -60,7 +60,6 @@ REPLACED = """
     My boss is Henrik. | Henrik is no longer my boss.
     My boss is Henrik. | Marta replaced Henrik as my boss.
     The office is on the second floor. | The office moved to the fourth floor.
-    I have a broken arm. | My arm has healed.
     We use RabbitMQ streams for the notices. | We're dropping RabbitMQ streams.
     I've signed up for the triathlon in May. | I've decided already: no triathlon.
     I always want the summary first. | I never want the summary first.
