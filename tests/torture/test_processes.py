@@ -73,7 +73,7 @@ def test_eight_processes_write_five_hundred_turns_each(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("SAFE-2", "INV-3")
 def test_processes_that_derive_at_once_embed_each_turn_once(tmp_path: Path) -> None:
-    path, log, count = tmp_path / "memory.db", tmp_path / "embedded", 2000
+    path, log, count = tmp_path / "memory.db", tmp_path / "embedded", 400
     with Memory(path, "ana", embedder="none", settings=QUICK) as memory:
         memory.ingest_many([user(f"mooring m{number}") for number in range(count)])
     run_all([["derive", path, log] for _ in range(4)])
