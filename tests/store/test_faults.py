@@ -49,6 +49,21 @@ def replace_wal(path: Path) -> None:
     wal.write_bytes(b"")
 
 
+def empty_wal(path: Path) -> None:
+    os.truncate(path.with_name(path.name + "-wal"), 0)
+
+
+def cut_wal(path: Path) -> None:
+    wal = path.with_name(path.name + "-wal")
+    os.truncate(wal, wal.stat().st_size - 100)
+
+
+def overwrite_wal(path: Path) -> None:
+    wal = path.with_name(path.name + "-wal")
+    with wal.open("r+b") as file:
+        file.write(bytes(wal.stat().st_size))
+
+
 def copy_another(path: Path) -> None:
     shutil.copyfile(filled(path.with_name("another.db"), ["Something else."]), path)
 
@@ -64,7 +79,17 @@ def rename_another(path: Path) -> None:
 @pytest.mark.requirement("INV-1", "SAFE-4")
 @pytest.mark.parametrize(
     "fault",
-    [remove_wal, remove_shm, replace_wal, copy_another, copy_older, rename_another],
+    [
+        remove_wal,
+        remove_shm,
+        replace_wal,
+        empty_wal,
+        cut_wal,
+        overwrite_wal,
+        copy_another,
+        copy_older,
+        rename_another,
+    ],
     ids=lambda one: one.__name__,
 )
 def test_a_write_is_not_acknowledged_into_files_that_are_gone(tmp_path: Path, fault: Callable[[Path], None]) -> None:
@@ -78,6 +103,7 @@ def test_a_write_is_not_acknowledged_into_files_that_are_gone(tmp_path: Path, fa
             memory.ingest("This is not.")
         with pytest.raises(StoreError):
             memory.remember("Nor is this.")
+        assert any("while it was open" in line for line in memory.check())
 
 
 @pytest.mark.requirement("SAFE-4")
@@ -181,6 +207,29 @@ def test_damaged_rows_give_errors_of_ours_only(tmp_path: Path, damage: str) -> N
 def test_an_export_to_a_full_device_says_so(tmp_path: Path) -> None:
     with opened(filled(tmp_path / "memory.db")) as memory, pytest.raises(InputError, match="/dev/full"):
         memory.export("/dev/full")
+
+
+@pytest.mark.requirement("SAFE-4")
+@pytest.mark.parametrize("name", ["n" * 300, "loop", "notes.txt/out", "nowhere/out"])
+def test_paths_that_the_system_refuses_give_errors_of_ours(tmp_path: Path, name: str) -> None:
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    (tmp_path / "notes.txt").write_text("a file, not a folder")
+    path, odd = filled(tmp_path / "memory.db"), tmp_path / name
+    with opened(path) as memory:
+        verbs: list[Callable[[], object]] = [
+            lambda: memory.export(odd), lambda: memory.import_file(odd), lambda: memory.backup(odd),
+        ]  # fmt: skip
+        for verb in verbs:
+            with pytest.raises(InputError):
+                verb()
+        memory.backup(tmp_path / "backup.db")
+    with pytest.raises(InputError):
+        Memory.restore(odd, tmp_path / "new.db")
+    if name != "nowhere/out":  # a missing folder is made
+        with pytest.raises(HoldfastError):
+            Memory.restore(tmp_path / "backup.db", odd)
+        with pytest.raises(StoreError):
+            opened(odd)
 
 
 @pytest.mark.requirement("SAFE-4")

@@ -367,7 +367,11 @@ class Store:
     def check(self) -> list[str]:
         """Return the faults that the engine finds, and the lines of a log that changed after they were written."""
         found = self.database.check()
-        for namespace in self.namespaces():
+        try:
+            names = self.namespaces()
+        except StoreError as error:
+            return [*found, str(error)]
+        for namespace in names:
             try:
                 with self.database.reading(namespace) as tx:
                     found += [f"{namespace}: {fault}" for fault in changed_lines(tx)]

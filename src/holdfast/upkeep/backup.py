@@ -28,10 +28,11 @@ def back_up(store: Store, path: str | os.PathLike[str], progress: Progress | Non
     """Copy the store and check the copy; everything acknowledged before this call is in it."""
     start = time.perf_counter()
     target = Path(path).expanduser().absolute()
-    if target.exists():
-        raise InputError(f"{target} already exists, and a backup never replaces a file. Choose another name")
-    if left := [name for suffix in _COMPANIONS if (name := target.with_name(target.name + suffix)).exists()]:
-        raise InputError(f"{left[0]} remains from another store of that name; choose another name or remove it")
+    with usable(target):
+        if os.path.lexists(target):
+            raise InputError(f"{target} already exists, and a backup never replaces a file. Choose another name")
+        if left := [name for suffix in _COMPANIONS if (name := target.with_name(target.name + suffix)).exists()]:
+            raise InputError(f"{left[0]} remains from another store of that name; choose another name or remove it")
     with atomic_file(target) as part:
         held = store.copy(part, progress)
     store.note_copy(None, str(target), utc_now())
@@ -54,16 +55,19 @@ def restore(
     start = time.perf_counter()
     if "://" in os.fspath(location):
         raise InputError("the store is on a server, and restore replaces a file. Use the server's own tools")
-    source, target = Path(backup).expanduser().absolute(), Path(location).expanduser().resolve()
-    if not source.is_file():
-        raise InputError(f"there is no backup at {source}")
-    if target.exists() and not target.is_file():
-        raise InputError(f"{target} is not a file; give the path of the store, for example {target / 'memory.db'}")
-    if target.exists() and source.samefile(target):
-        raise InputError(f"{target} is the backup itself; give the path of the store with --store")
-    if target.exists() and not force:
-        raise InputError(f"{target} already exists; use --force to replace it (the existing store is renamed)")
-    target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    source = Path(backup).expanduser().absolute()
+    with usable(source):
+        if not source.is_file():
+            raise InputError(f"there is no backup at {source}")
+    with usable(location):
+        target = Path(location).expanduser().resolve()
+        if target.exists() and not target.is_file():
+            raise InputError(f"{target} is not a file; give the path of the store, for example {target / 'memory.db'}")
+        if target.exists() and source.samefile(target):
+            raise InputError(f"{target} is the backup itself; give the path of the store with --store")
+        if target.exists() and not force:
+            raise InputError(f"{target} already exists; use --force to replace it (the existing store is renamed)")
+        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with atomic_file(target) as part:
         held = copy_store_file(source, part, settings, progress)
         aside = set_store_aside(target, f"before-restore-{now:%Y%m%dT%H%M%SZ}")
@@ -72,6 +76,16 @@ def restore(
         str(target), str(source), None if aside is None else str(aside), held.namespaces, held.turns, held.lines,
         held.schema, target.stat().st_size, seconds,
     )  # fmt: skip
+
+
+@contextmanager
+def usable(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Raise an InputError where the system refuses a path: a name too long, a loop of links, a file as a folder."""
+    try:
+        yield
+    except (OSError, RuntimeError) as error:  # Path.resolve has the second for a loop, before Python 3.13
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise InputError(f"cannot use the path {os.fspath(path)}: {reason}") from error
 
 
 @contextmanager

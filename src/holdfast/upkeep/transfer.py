@@ -24,7 +24,7 @@ from holdfast.results import ImportResult
 from holdfast.settings import Settings
 from holdfast.store.store import Store
 from holdfast.store.types import GLOBAL
-from holdfast.upkeep.backup import Progress, atomic_file
+from holdfast.upkeep.backup import Progress, atomic_file, usable
 from holdfast.upkeep.export import FORMAT, ExportHeader, ExportReader, ExportWriter
 from holdfast.upkeep.results import CopiedNamespace, CopyResult, ExportResult
 
@@ -163,7 +163,9 @@ def _open_target(target: Source) -> Iterator[BinaryIO]:
         yield target
         return
     given = Path(target)
-    if given.exists() and not given.is_file() and not given.is_dir():  # a pipe or device cannot be replaced
+    with usable(given):
+        device = given.exists() and not given.is_file() and not given.is_dir()
+    if device:  # a pipe or device cannot be replaced
         try:
             with given.open("wb") as file:
                 yield file
@@ -172,8 +174,9 @@ def _open_target(target: Source) -> Iterator[BinaryIO]:
         except OSError as error:
             raise InputError(f"cannot write {given}: {error.strerror or error}") from error
         return
-    path = given.resolve()
-    _check_replaceable(path)
+    with usable(given):
+        path = given.resolve()
+        _check_replaceable(path)
     with atomic_file(path) as part, part.open("wb") as file:
         yield file
 

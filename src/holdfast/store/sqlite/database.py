@@ -305,25 +305,24 @@ class SqliteDatabase:
 
     def _check_file(self) -> None:
         """SQLite goes on writing into a file that has no name any more: what it acknowledged would be lost."""
+        if fault := self._find_fault():
+            raise StoreError(f"{fault[0]} while it was open; nothing of this write was kept. {fault[1]}")
+
+    def _find_fault(self) -> tuple[str, str] | None:
+        """Return what happened to the files from outside and what to do, if anything; in a write transaction only."""
         if self._file is None:
-            return
+            return None
         if not self.is_in_place():
-            raise StoreError(
-                f"{self.path} was moved or deleted while it was open; nothing of this write was kept. "
-                "Put the file back if you can, and start again"
-            )
+            return f"{self.path} was moved or deleted", "Put the file back if you can, and start again"
+        wal = f"the -wal or -shm file of {self.path}, which holds its latest turns,"
         there = _companions(self._real)
         if there != self._companions and self._companions[0] is not None:
-            raise StoreError(
-                f"the -wal or -shm file of {self.path}, which holds its latest turns, was moved or deleted while it "
-                "was open; nothing of this write was kept. Put it back if you can, and start again"
-            )
+            return f"{wal} was moved or deleted", "Put it back if you can, and start again"
         self._companions = there
+        restore = "Stop all programs that use it and restore it from a backup: holdfast restore"
         if not self._main.is_ours():
-            raise StoreError(
-                f"another file was copied over {self.path} while it was open; nothing of this write was kept. Stop all "
-                "programs that use it and restore it from a backup: holdfast restore"
-            )
+            return f"another file was copied over {self.path}", restore
+        return None if self._main.has_wal() else (f"{wal} was emptied or overwritten", restore)
 
     # --- reading
 
@@ -346,7 +345,8 @@ class SqliteDatabase:
                 try:
                     yield reader
                 finally:
-                    reader.execute("COMMIT")
+                    if reader.in_transaction:  # after a failure of the disk SQLite has ended it
+                        reader.execute("COMMIT")
         finally:
             self._local.reader = None
             self._return_reader(reader)
@@ -447,9 +447,25 @@ class SqliteDatabase:
         return sorted(str(path) for path in self.path.parent.glob(pattern))
 
     def check(self) -> list[str]:
+        if found := self._outside_faults():
+            return found
         with self._reading() as connection:
             found = [str(row[0]) for row in connection.execute("PRAGMA integrity_check")]
         return [line for line in found if line != "ok"]
+
+    def _outside_faults(self) -> list[str]:
+        """SQLite's own check reads its cache and the WAL, and may not see that the file is another one."""
+        if self._read_only:
+            return []
+        fault = None
+        try:
+            with self._writing():
+                fault = self._find_fault()
+        except StoreBusy:  # whoever writes for so long checks the files, too
+            return []
+        except StoreError as error:
+            return [f"{fault[0]} while it was open. {fault[1]}" if fault else str(error)]
+        return []
 
     def copy(self, path: Path, progress: Callable[[int, int], None] | None = None) -> StoreCounts:
         return copy_store(self.path, path, self._settings, progress)
@@ -502,6 +518,12 @@ def _check_path(path: Path) -> bool:
         os.fsencode(path).decode()
     except UnicodeError as error:
         raise StoreError(f"{str(path)!r} cannot be the name of a file: it is not valid text") from error
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):  # it is made below, or what prevents that is named
+        pass
+    except OSError as error:
+        raise StoreError(f"cannot use the path {path}: {error.strerror}") from error
     if path.is_dir():
         raise StoreIsDirectory(f"{path} is a directory; give the path of a file, for example {path / 'memory.db'}")
     try:

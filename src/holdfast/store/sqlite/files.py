@@ -34,6 +34,7 @@ _COMPANIONS = ("-wal", "-shm")
 """Suffixes of SQLite's own files: pages that are not in the store yet, and their index."""
 _FAULTS_NAMED = 3
 _PAGE = 4096
+_WAL_HEADER, _FRAME_HEADER = 32, 24
 _SAMPLES = 64  # pages of the file that are compared: a fifth of a millisecond after each checkpoint
 
 
@@ -265,6 +266,12 @@ class RawFiles:
         """Return the head of the -shm file, SQLite's index of the WAL."""
         return os.pread(self._handle(self._path.with_name(self._path.name + "-shm")), 136, 0)
 
+    def wal_frame(self, number: int, page: int) -> bytes:
+        """Return one frame of the WAL: a header and a page. It is shorter if the file ends before."""
+        size = _FRAME_HEADER + page
+        handle = self._handle(self._path.with_name(self._path.name + "-wal"))
+        return os.pread(handle, size, _WAL_HEADER + (number - 1) * size)
+
     def sample(self, size: int) -> bytes:
         """Return a digest of the file: of all of a small one, of the first page and others of a large one."""
         handle, found = self._handle(self._path), blake2b(b"%d" % size)
@@ -283,6 +290,7 @@ class MainFile:
     """
 
     _SALTS, _DONE, _ATTEMPTED = slice(32, 40), slice(96, 100), slice(128, 132)
+    _PAGE_SIZE, _LAST, _CHECKSUMS = slice(14, 16), slice(16, 20), (24, 28)
 
     def __init__(self, path: Path, raw: RawFiles) -> None:
         self._path = path
@@ -302,6 +310,23 @@ class MainFile:
         if self._known is None or (now := self._look()) is None:
             return True
         return now[0] == self._known[0] or now[1] != self._known[1] or self._raw.sample(now[0][1]) == self._content
+
+    def has_wal(self) -> bool:
+        """Return whether the WAL still ends with the last commit, by the salts and checksum of its last frame.
+
+        Its index is in memory, so SQLite would go on behind the end of a WAL that was emptied or overwritten. Call it
+        inside a write transaction: nobody else commits or restarts the WAL meanwhile.
+        """
+        try:
+            head = self._raw.index_head()
+            last, page = (int.from_bytes(head[part], sys.byteorder) for part in (self._LAST, self._PAGE_SIZE))
+            page = 65536 if page == 1 else page
+            frame = self._raw.wal_frame(last, page) if last else b""
+        except OSError:  # a read-only store has neither
+            return True
+        sums = (int.from_bytes(head[at : at + 4], sys.byteorder).to_bytes(4, "big") for at in self._CHECKSUMS)
+        expected = head[self._SALTS] + b"".join(sums)
+        return not last or (len(frame) == _FRAME_HEADER + page and frame[8:_FRAME_HEADER] == expected)
 
     def _look(self) -> tuple[tuple[int, int], bytes] | None:
         try:
