@@ -461,7 +461,7 @@ class SqliteDatabase:
         try:
             with self._writing():
                 fault = self._find_fault()
-        except StoreBusy:  # whoever writes for so long checks the files, too
+        except StoreBusy:  # the process that writes checks the files, too
             return []
         except StoreError as error:
             return [f"{fault[0]} while it was open. {fault[1]}" if fault else str(error)]
