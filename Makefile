@@ -63,7 +63,7 @@ layers: $(READY)  ## dependencies point down only
 check: lint types layers test  ## what CI runs
 
 torture: $(READY)  ## 200 kills, 8 processes, 200 erases, 60 lives cut anywhere: minutes, not seconds
-	$(BIN)/python -m pytest -m long tests/torture tests/upkeep tests/worker
+	$(BIN)/python -m pytest -o faulthandler_timeout=1800 -m long tests/torture tests/upkeep tests/worker
 
 surfaces: $(READY)  ## every path of the OpenAPI document 300 times, and a small load: minutes, not seconds
 	$(BIN)/python -m pytest -m long tests/serve/http tests/bench/test_serve_bench.py
