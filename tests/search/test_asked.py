@@ -180,6 +180,20 @@ def test_themes_of_a_time_come_from_that_time(memory: Memory) -> None:
 
 
 @pytest.mark.requirement("RECALL-8")
+def test_recent_themes_come_from_the_last_thirty_days(memory: Memory) -> None:
+    memory.flush()
+    late = NOW - timedelta(days=30)
+    for question in (
+        "Summarize the key themes across my recent conversations",
+        "Which topics do I keep coming back to lately?",
+    ):
+        hits = memory.search(question, limit=10)
+        assert "themes" in hits.receipt.reason and hits and all(hit.at >= late for hit in hits), question
+    hits = memory.search("Summarize the key themes across my conversations", limit=10)
+    assert "themes" in hits.receipt.reason and any(hit.at < late for hit in hits), "all of them, where no time is named"
+
+
+@pytest.mark.requirement("RECALL-8")
 def test_where_too_little_was_said_for_a_theme_the_newest_turns_answer(open_memory: OpenMemory) -> None:
     memory = open_memory(clock=FixedClock(NOW))
     memory.ingest("The gutters need cleaning before autumn.")

@@ -64,8 +64,6 @@ class TimeReading:
     """Runs up to now by itself, and so takes no "before" or "since"."""
     spent: bool = False
     """Only says the year of another time, and is no window of its own."""
-    stays: tuple[int, int] | None = None
-    """Place of a name that stays in the topic: a turn about Christmas says Christmas."""
 
 
 Reader = Callable[["re.Match[str]", TimeQuery], TimeReading | None]
@@ -234,7 +232,7 @@ def _read_feast(match: re.Match[str], asking: TimeQuery) -> TimeReading | None:
         start, end = holiday_of(year, name)
         return start - early, end + late
 
-    return replace(_recurring(match, place, asking, 0.8), stays=match.span("feast"))
+    return _recurring(match, place, asking, 0.8)
 
 
 def _read_quarter(match: re.Match[str], asking: TimeQuery) -> TimeReading | None:

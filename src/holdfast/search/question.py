@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from holdfast.errors import ModelError
 from holdfast.index.candidates import CandidateTable
 from holdfast.models.embedder import Embedder, shipped_embedder
-from holdfast.search.calendar import NUMBER, WEEKDAY, TimeQuery, TimeReading, count_of
+from holdfast.search.calendar import NUMBER, TimeQuery, count_of
 from holdfast.search.when import (
     BEGINNING,
     END,
@@ -28,7 +28,6 @@ from holdfast.search.when import (
     read_windows,
 )
 from holdfast.settings import RecallSettings
-from holdfast.text.time import MONTH
 from holdfast.text.words import FUNCTION_WORDS, compile_late, query_terms, script_of, terms
 
 
@@ -452,20 +451,10 @@ def _asking_words() -> frozenset[str]:
 
 
 _READ_CHARS = 1000
-"""Characters that are read as a question; the rest goes into the topic as it is. A longer text is a document."""
+"""Characters that are read as a question. A longer text is a document."""
 
 _QUOTED = compile_late(r"\"[^\"\n]{1,200}\"|“[^”\n]{1,200}”|‘[^’\n]{1,200}’|(?<![\w'])'[^'\n]{1,200}'(?!\w)")
-_MEASURE = compile_late(  # asks how far, and is no topic; "how many days did I ski" is one
-    r"\bhow (?:many (?:more )?(?:days|weeks|months|years|hours)|long|much time)"
-    r" (?:ago|later|(?:(?:had|have|has) )?(?:passed|elapsed|gone by))\b"
-    r"|\b(?:lately|recently|of late|these days|nowadays|right now|at the moment|just now)\b",
-    re.IGNORECASE,
-)
-_QUESTION_NAME = compile_late(  # "in March" is said by turns too; "last week" is not what a turn of that week says
-    rf"\b(?:{MONTH}|{WEEKDAY}|spring|summer|autumn|fall|winter)\b|\b(?:19|20)\d\d\b", re.IGNORECASE
-)
 _QUESTION_PRONOUN = compile_late(r"\b(?:it|them|one)\b")
-_SPACES = compile_late(r"\s+")
 _COMPARES = compile_late(r"\b(?:or|among|of|between|after|before|when|since|order|sequence)\b", re.IGNORECASE)
 """A word without which no question sets events side by side."""
 
@@ -475,7 +464,7 @@ def read_question(text: str, now: datetime) -> ParsedQuestion:
     read, rest = text[:_READ_CHARS], text[_READ_CHARS:]
     masked = _QUOTED.sub(lambda match: "\0" * len(match[0]), read.replace("\n", " "))
     if not BEGINNING.year + 20 < now.year < END.year - 20:
-        return ParsedQuestion(text, text.strip())  # the clock is not set, so times cannot be resolved
+        return ParsedQuestion(text)  # the clock is not set, so times cannot be resolved
     moment = now.replace(tzinfo=UTC) if now.tzinfo is None else now.astimezone(UTC)
     asking = TimeQuery(masked, moment, looks_ahead(masked))
     found = read_windows(asking)
@@ -486,7 +475,6 @@ def read_question(text: str, now: datetime) -> ParsedQuestion:
 
         places = read_sides(read, bare)
     anchors = tuple(one for one in read_anchors(read, bare) if not _inside((one.place[0],) * 2, places))
-    topic = _topic(read, masked, found)
     windows = [
         _beside(anchors, window, asking)
         for window, reading in found
@@ -494,7 +482,6 @@ def read_question(text: str, now: datetime) -> ParsedQuestion:
     ]
     return ParsedQuestion(
         text=text,
-        topic=topic + rest if rest else topic.rstrip(" ,?"),
         windows=tuple(windows),
         anchors=anchors,
         sides=_sides([read[start:end] for start, end in places]),
@@ -510,20 +497,6 @@ def _blanked(text: str, places: list[tuple[int, int]]) -> str:
     for start, end in places:
         text = text[:start] + "\0" * (end - start) + text[end:]
     return text
-
-
-def _topic(read: str, masked: str, found: list[tuple[Window, TimeReading]]) -> str:
-    """The question without its time words; what is quoted and the names of feasts, months and days stay."""
-    cut: list[tuple[int, int, str]] = []
-    for window, reading in found:
-        start, end = window.place
-        kept = read[slice(*reading.stays)] if reading.stays else ""
-        cut.append((start, end, kept or " ".join(_QUESTION_NAME.findall(read[start:end]))))
-    bare = _blanked(masked, [window.place for window, _ in found])
-    cut += [(*match.span(), "") for match in _MEASURE.finditer(bare)]
-    for start, end, kept in sorted(cut, reverse=True):
-        read = f"{read[:start]} {kept} {read[end:]}"
-    return _SPACES.sub(" ", read).replace(" ?", "?").replace(" ,", ",").lstrip(" ,?")
 
 
 def _sides(sides: list[str]) -> tuple[str, ...]:

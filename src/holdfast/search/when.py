@@ -91,12 +91,9 @@ class Anchor:
 
 @dataclass(frozen=True, slots=True)
 class ParsedQuestion:
-    """A parsed question. Everything that was not understood is still in `topic`."""
+    """A question with its times, events and other wishes."""
 
     text: str
-    topic: str
-    """The question without its time words, for retrieval; months, weekdays, seasons, years and feasts stay by name, for
-    turns name them too."""
     windows: tuple[Window, ...] = ()
     """Times that are asked for; several mean any of them."""
     anchors: tuple[Anchor, ...] = ()
