@@ -9,6 +9,7 @@ import resource
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -188,7 +189,8 @@ def test_a_hook_exits_with_0_whatever_it_is_given(
 def test_a_broken_store_is_written_aside(hook: Hook, store: str) -> None:
     Path(store).write_bytes(b"this is no store" * 1000)
     assert hook("UserPromptSubmit", prompt="What is my cat called?") is None
-    assert "StoreDamaged" in (Path(hook_folder(store)) / "errors.log").read_text()
+    at, reason = (Path(hook_folder(store)) / "errors.log").read_text().split(" ", 1)
+    assert reason.startswith("StoreDamaged") and datetime.fromisoformat(at).tzinfo is not None
 
 
 _LOADED = (

@@ -181,7 +181,7 @@ def _options(args: Sequence[str]) -> tuple[str, str]:
 
 def _log(folder: str, error: BaseException) -> None:
     """Write the error aside: to a file in the folder of the hooks, or else to stderr."""
-    line = f"{time.strftime('%Y-%m-%dT%H:%M:%S')} {type(error).__name__}: {error}\n"
+    line = f"{time.strftime('%Y-%m-%dT%H:%M:%S%z')} {type(error).__name__}: {error}\n"
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
         path = os.path.join(folder, "errors.log")
