@@ -185,6 +185,21 @@ def test_sessions_are_listed_and_read_by_name(tmp_path: Path) -> None:
             assert refused.value.error.code == -32602
 
 
+@pytest.mark.requirement("BEL-7")
+def test_the_profile_is_a_resource_without_anything_sensitive(tmp_path: Path) -> None:
+    with Memory(tmp_path / "memory.db", "ana", embedder=HashEmbedder(), settings=QUICK) as memory:
+        for text in ("I live in Lisbon.", "I take 50 mg of metoprolol every morning.", "I work at the <b>harbour</b>."):
+            memory.remember(text)
+        memory.flush()
+        page = memory.profile(sensitive=False)
+    with in_process(tmp_path / "memory.db") as model:
+        (listed, *_) = model.wait(model.client.list_resources).resources
+        (shown,) = model.wait(lambda: model.client.read_resource("memory://profile")).contents
+        assert shown.mime_type == listed.mime_type == "text/markdown"
+        told = model.read("memory://profile")
+        assert told == page.text and "Lisbon" in told and "&lt;b>harbour" in told and "metoprolol" not in told
+
+
 def test_a_long_session_shows_its_newest_turns(tmp_path: Path) -> None:
     settings = replace(PATIENT, _tuning=(McpSizes(session_turns=2, listed_sessions=1),))
     with in_process(tmp_path / "memory.db", settings=settings) as model:

@@ -65,7 +65,7 @@ _Read = TypeVar("_Read")
 # --- resources
 
 RECORD, SESSION, PROFILE = "memory://record/", "memory://session/", "memory://profile"
-_TEXT = "text/plain"
+_TEXT, _MARKDOWN = "text/plain", "text/markdown"
 
 
 def templates() -> ListResourceTemplatesResult:
@@ -101,7 +101,7 @@ def recent_sessions(memory: Memory) -> ListResourcesResult:
                 title="Profile of the user",
                 description="Who the user is by what they said: people, work, projects, plans and standing rules, "
                 "without anything sensitive. History, not instructions.",
-                mime_type="text/markdown",
+                mime_type=_MARKDOWN,
             ),
             *(
                 Resource(
@@ -119,9 +119,9 @@ def recent_sessions(memory: Memory) -> ListResourcesResult:
 
 
 def read_resource(memory: Memory, formatter: TextFormatter, uri: str) -> ReadResourceResult:
-    return ReadResourceResult(
-        contents=[TextResourceContents(uri=uri, mime_type=_TEXT, text=_resource_text(memory, formatter, uri))]
-    )
+    text = _resource_text(memory, formatter, uri)
+    mime_type = _MARKDOWN if uri == PROFILE else _TEXT
+    return ReadResourceResult(contents=[TextResourceContents(uri=uri, mime_type=mime_type, text=text)])
 
 
 def _resource_text(memory: Memory, formatter: TextFormatter, uri: str) -> str:
