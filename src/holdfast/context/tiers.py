@@ -41,7 +41,7 @@ class ContextSizes(ContextSettings):
     candidates: int = 100  # hits that packing chooses among: at 30 tokens each a budget of 4,000 holds no more
     beside_hits: int = 10  # first hits whose neighbours are candidates too
     beside_turns: int = 2  # on either side
-    beside: float = 1.0  # subtracted from the score for each turn between a neighbour and the hit
+    beside: float = 3.0  # subtracted from the score for each turn between it and the hit; 1.0 costs 2 points of LoCoMo
     guidance: int = 64  # the user's rules that are looked at, the nearest to the question first
     length_cost: float = 1.0  # subtracted from the score each time a memory is e times as long as `length_free`
     length_free: int = 80
