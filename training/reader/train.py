@@ -7,6 +7,7 @@ Runs on a GPU in about six minutes and writes OUT/reader-0.1.2.3.npz (src/holdfa
 from __future__ import annotations
 
 import argparse
+import copy
 import gzip
 import json
 import lzma
@@ -99,6 +100,16 @@ def teacher(bge: dict, pick=range(12)) -> Reader:
             P = f"encoder.layer.{i}."
             for mod, name in ((l.q, "attention.self.query"), (l.k, "attention.self.key"), (l.v, "attention.self.value"), (l.o, "attention.output.dense"), (l.i, "intermediate.dense"), (l.f, "output.dense"), (l.n1, "attention.output.LayerNorm"), (l.n2, "output.LayerNorm")):
                 mod.weight.copy_(bge[P + name + ".weight"]); mod.bias.copy_(bge[P + name + ".bias"])
+    return model.to(dev)
+
+
+def released(path: Path) -> Reader:
+    """The reader as it was released, to train it further; the table of tokens lies where the package keeps it."""
+    with np.load(path) as z: arrays = {k: z[k] for k in z.files}
+    w = {k[2:] if k.startswith("q:") else k: v.astype(np.float32) * arrays["s:" + k[2:]][:, None] if k.startswith("q:") else v.astype(np.float32) for k, v in arrays.items() if not k.startswith("s:") and k != "meta"}
+    with np.load(path.parents[1] / "models/bert_384/tokens.npz") as z: w["e.weight"] = (z["codes"].astype(np.float32) - float(z["zero"])) * float(z["scale"])
+    model = Reader(384, 1536, 12, 12)
+    model.load_state_dict({k: torch.tensor(v) for k, v in w.items()})
     return model.to(dev)
 
 
@@ -206,19 +217,28 @@ def joined(*parts):
     return tuple(torch.cat([F.pad(p[j], (0, n - p[j].shape[1])) if j < 3 else F.pad(p[j], (0, 0, 0, k - p[j].shape[1])) for p in parts]) for j in range(4))
 
 
-def train_teacher(bge, items, pairs, seed, steps, pick=range(12)):
+def train_teacher(model, items, pairs, seed, steps, lr=5e-5, head_lr=1e-3, keep=0., seconds=0.):
+    """`keep` is the weight of what the model said before, if it was trained already; `seconds` ends it earlier."""
     random.seed(seed); torch.manual_seed(seed); np.random.seed(seed)
-    model = teacher(bge, pick); model.train()
-    opt, base = optimizer(model, 5e-5, 1e-3)
+    before = copy.deepcopy(model).eval() if keep else None; model.train(); began = time.time(); n = len(HEADS)
+    opt, base = optimizer(model, lr, head_lr)
     B, P = Bank([r["x"] for r in items], items), Bank([r["x"] for r in pairs], pairs, True)
     chats, other = split(items); sc, so, sp = stream(chats), stream(other), mixed(pairs)
     for step in range(steps):
-        f = min(1, (step + 1) / (.1 * steps)) * max(0, (steps - step) / steps)
+        done = (time.time() - began) / seconds if seconds else step / steps
+        if done >= 1: break
+        f = min(1, (done + 1 / steps) / .1) * (1 - done)
         for g, b in zip(opt.param_groups, base): g["lr"] = b * f
         idx = take(sc, 64) + take(so, 32); pidx = take(sp, 64)
         with torch.autocast(dev, torch.bfloat16, enabled=dev == "cuda"):
             both = model(*joined(B.get(idx), P.get(pidx)))
         loss = sum(a * loss_of(o[:len(idx)].float(), B, idx) + .8 * b * pair_loss(o[len(idx):].float(), P, pidx) for a, b, o in zip(SENTENCES, PAIRS, both))
+        if before is not None:
+            with torch.no_grad(), torch.autocast(dev, torch.bfloat16, enabled=dev == "cuda"): soft = before(*joined(B.get(idx), P.get(pidx)))
+            for w, v, o, t in zip(SENTENCES, PAIRS, both, soft):
+                o, t = o.float(), t.float(); there = (torch.arange(o.shape[1])[None] < B.count[torch.as_tensor(idx)][:, None]).to(dev); s, r = o[:len(idx), :there.shape[1]][there], t[:len(idx), :there.shape[1]][there]
+                loss = loss + keep * w * F.binary_cross_entropy_with_logits(s[:, :n], torch.sigmoid(r[:, :n])) * n * .5
+                loss = loss + keep * v * F.kl_div(F.log_softmax(o[len(idx):, 0, n + KINDS:], -1), F.softmax(t[len(idx):, 0, n + KINDS:], -1), reduction="batchmean")
         opt.zero_grad(set_to_none=True); loss.backward(); torch.nn.utils.clip_grad_norm_(model.parameters(), 1.); opt.step()
         if step % 400 == 0: say("teacher", seed, step, steps, round(loss.item(), 3))
     return model
@@ -316,25 +336,34 @@ def save_student(model: Reader, path: Path, meta: dict) -> None:
 
 def main() -> None:
     a = argparse.ArgumentParser()
-    for n in ("data", "unlabelled", "bge", "out"): a.add_argument("--" + n, type=Path, required=True)
+    for n in ("data", "out"): a.add_argument("--" + n, type=Path, required=True)
+    for n in ("unlabelled", "bge"): a.add_argument("--" + n, type=Path)
+    a.add_argument("--further", type=Path, help="a released reader.npz: train it further on the labels, without teachers"); a.add_argument("--seconds", type=float, default=0.)
     a.add_argument("--tsteps", type=int, default=2500); a.add_argument("--ssteps", type=int, default=4000); a.add_argument("--shapes", default="0.1.2.3.4.5.6.7.8.9.10.11", help="layers of bge of each student; nothing for teachers only")
     a.add_argument("--smoke", type=int, default=1); a.add_argument("--seeds", default="0,1,2", help="teachers; nothing if their answers are in OUT"); a.add_argument("--lives", type=int, default=3, help="how often a life is read for each other text"); a.add_argument("--cv", default="", help="authors, separated by commas: each is judged by a teacher that has not read it")
     g = a.parse_args()
-    D = json.load(gzip.open(g.data)); U = json.load(gzip.open(g.unlabelled)) if g.unlabelled.exists() else dict(items=[], pairs=[])
+    D = json.load(gzip.open(g.data)); U = json.load(gzip.open(g.unlabelled)) if g.unlabelled else dict(items=[], pairs=[])
     held = lambda r: r["author"].startswith("test")
     items, pairs = [r for r in D["items"] if not held(r)][::g.smoke], [r for r in D["pairs"] if not held(r)][::g.smoke]
     titems, tpairs = [r for r in D["items"] if held(r)][::g.smoke], [r for r in D["pairs"] if held(r)][::g.smoke]; U = {k: v[::g.smoke] for k, v in U.items()}
-    bge = load_bge(g.bge); say(dev, len(items), len(pairs), len(titems), len(tpairs), len(U["items"]), len(U["pairs"]))
+    say(dev, len(items), len(pairs), len(titems), len(tpairs), len(U["items"]), len(U["pairs"]))
+    often = lambda rows: [r for r in rows for _ in range(g.lives if r["author"][0] in "wv" else 1)]  # lives are few and matter most
+    if g.further:
+        model = released(g.further)
+        judged("BEFORE", model, titems, tpairs)
+        model = train_teacher(model, often(items), often(pairs), 3, g.tsteps, 4e-5, 1e-4, keep=.5, seconds=g.seconds)
+        save_student(model, g.out / "reader.npz", dict(shape=(384, 1536, 12, 12), heads=HEADS))
+        return judged("AFTER", model, titems, tpairs)
+    bge = load_bge(g.bge)
     bank = lambda rows: Bank([r["x"] for r in rows])
     for fold in filter(None, g.cv.split(",")):
         tr, va = [r for r in items if r["author"] != fold], [r for r in items if r["author"] == fold]
         ptr, pva = [r for r in pairs if r["author"] != fold], [r for r in pairs if r["author"] == fold]
-        model = train_teacher(bge, tr, ptr, 1, g.tsteps)
+        model = train_teacher(teacher(bge), tr, ptr, 1, g.tsteps)
         say("CV", fold, json.dumps(dict(items=measures(run(model, bank(va)), va) if va else None, pairs=pair_measures(run(model, bank(pva)), pva) if pva else None)))
-    often = lambda rows: [r for r in rows for _ in range(g.lives if r["author"].startswith("w") else 1)]  # lives are few and matter most
     X, Q = Bank([r["x"] for r in items] + U["items"]), Bank([r["x"] for r in pairs] + U["pairs"])
     for seed in map(int, filter(None, g.seeds.split(","))):
-        model = train_teacher(bge, often(items), often(pairs), 10 + seed, g.tsteps)
+        model = train_teacher(teacher(bge), often(items), often(pairs), 10 + seed, g.tsteps)
         np.savez(g.out / f"soft-{seed}.npz", x=((run(model, X) + run(model, X, which=1)) / 2).astype(np.float16), q=run(model, Q)[:, :1].astype(np.float16))
         judged(f"TEACHER {seed}", model, titems, tpairs)
     soft = [np.load(path) for path in sorted(g.out.glob("soft-*.npz"))]

@@ -1,7 +1,7 @@
 """Sentences that are rules: they oblige, forbid, permit or prescribe, for longer than this moment (COMP-9).
 
 The reader (gate/reader.py) decides, in rule files, contracts and talk alike: its head for norms learned from 18,000
-labelled sentences (training/deontic). Code, quotations and pasted parts lay nothing down; an item of a list whose
+labelled sentences (training/reader). Code, quotations and pasted parts lay nothing down; an item of a list whose
 heading says so is a rule whatever its words.
 """
 
