@@ -282,3 +282,16 @@ def test_a_long_request_that_tells_something_is_not_taken_for_a_question_alone(o
         _talk(memory, [*TALK, request, "Is the bakery open?", "The money for the roofer is late."])
         hits = [hit.text for hit in memory.search("the bakery in Porto and its money")]
         assert hits[0] == request and hits[-1] == "Is the bakery open?"
+
+
+@pytest.mark.requirement("BEL-5")
+def test_a_statement_that_ends_in_a_question_is_evidence(opened: Open) -> None:
+    """Regression: what tells something and then asks came after every statement, however far from the question."""
+    opening = "My sister Ana opened a bakery called Crumb in Porto last spring, do you think that is brave?"
+    ovens = "Crumb in Porto has two ovens now and my sister wants a third, should she buy it?"
+    other = "The business of my neighbour is a garage with two lifts."
+    with opened(None) as memory:
+        _talk(memory, [*TALK, other, opening, ovens, "What is a business plan?"])
+        hits = [hit.text for hit in memory.search("What business does my sister have in Porto?")]
+        assert set(hits[:2]) == {opening, ovens}
+        assert hits.index(other) < hits.index("What is a business plan?")

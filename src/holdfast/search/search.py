@@ -218,6 +218,7 @@ class HitCollector:
 # record, so the first hits are also compared with each other, by the same rules.
 
 
+_TELLS = 0.5  # of being worth keeping: what asks and is worth less says nothing about the answer
 _AS_WELL = 0.8  # of the words that the earlier holds: the later is about what was asked too
 _RELATED = 0.33  # of its nearness: "I moved to Ghent" is less near to "where do I live?" than "I live in Porto"
 _ASKED_CHARS = 100  # a longer request mostly tells something too: with 400, BEAM's recall@10 falls from .62 to .43
@@ -407,7 +408,8 @@ def search(
                 own[spoken] += np.float32(ranking.speaker_preference)
             near = _top(best, fused, ranking.echo_among, tables.columns)
             first = _in_order(near, own, tables.columns)  # by their own scores, without context
-            first = first[(tables.columns.marks[first] & np.uint8(Mark.QUESTION)) == 0]  # what asks tells nothing
+            asks = (tables.columns.marks[first] & np.uint8(Mark.QUESTION)) > 0
+            first = first[~asks | (tables.columns.prior[first] >= _TELLS)]  # what only asks tells nothing
             fused[near] += feedback(tables, answer.meaning, vectors, first, near, ranking)
         best = _top(best, fused, count, tables.columns)  # none of the others was raised
     watch.stage("weighed", len(windows), note or "times that the question names")
@@ -600,7 +602,7 @@ def _read(
         # What an agent noted comes after what the user said (TRUST-2).
         ranked.sort(key=lambda at: provenances[at] is Provenance.AGENT_NOTED)
         order = ranked + [at for at in order[compared:] if at not in first]
-    rest = order if by_formula else _statements_first(order, nouns, query.text)
+    rest = order if by_formula else _statements_first(order, nouns, query.text, tables.columns.prior)
     while rest and not found.full:
         part, rest = rest[:most], rest[most:]
         unread = [at for at in part if at not in nouns]
@@ -614,12 +616,15 @@ def _read(
             )
 
 
-def _statements_first(order: list[int], nouns: Mapping[int, Turn | Record], question: str) -> list[int]:
+def _statements_first(
+    order: list[int], nouns: Mapping[int, Turn | Record], question: str, prior: NDArray[np.float32]
+) -> list[int]:
     """Put turns that only ask behind the others (BEL-5); the same question is no hit, the same statement is first."""
     asked, most = folded(question), 2 * len(question)  # a much longer text says something else
     same = {at for at in order if at in nouns and len(nouns[at].text) <= most and folded(nouns[at].text) == asked}
     kept = [at for at in order if at not in same or not _QUESTION.search(nouns[at].text)]
-    return sorted(kept, key=lambda at: (at not in same, at in nouns and only_asks(nouns[at])))
+    asks = {at for at in kept if at in nouns and only_asks(nouns[at]) and not (at < len(prior) and prior[at] >= _TELLS)}
+    return sorted(kept, key=lambda at: (at not in same, at in asks))
 
 
 def only_asks(noun: Turn | Record) -> bool:
