@@ -2,7 +2,8 @@
 
     python training/reader/train.py --data data.json.gz --unlabelled unlabelled.json.gz --bge bge_q.npz.xz --out OUT
 
-Runs on a GPU in about six minutes and writes OUT/reader-0.1.2.3.npz (src/holdfast/gate/reader.npz). Authors whose name begins with "test" are judged only.
+Runs on a GPU in about fourteen minutes and writes OUT/reader.npz (src/holdfast/gate/reader.npz). With `--further reader.npz` instead of
+`--bge` and `--unlabelled`, a released reader learns from the labels alone, in five minutes. Authors whose name begins with "test" are judged only.
 """
 from __future__ import annotations
 

@@ -218,7 +218,7 @@ class HitCollector:
 # record, so the first hits are also compared with each other, by the same rules.
 
 
-_TELLS = 0.5  # of being worth keeping: what asks and is worth less says nothing about the answer
+_TELLS = 0.5  # probability of being worth keeping from which a turn that ends in a question tells something too
 _AS_WELL = 0.8  # of the words that the earlier holds: the later is about what was asked too
 _RELATED = 0.33  # of its nearness: "I moved to Ghent" is less near to "where do I live?" than "I live in Porto"
 _ASKED_CHARS = 100  # a longer request mostly tells something too: with 400, BEAM's recall@10 falls from .62 to .43
